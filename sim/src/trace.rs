@@ -1,0 +1,71 @@
+//! The one event schema of a run: what logs, reports and oracles read.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use revenant::actor::Time;
+use revenant::disk::Volume;
+use revenant::ids::{ActorId, ProcessId};
+use revenant::note::Note;
+
+/// One thing that happened in a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceEvent {
+    pub time: Time,
+    pub process: ProcessId,
+    /// From 1, for each process.
+    pub incarnation: u32,
+    /// The actor that noted it, if an actor did.
+    pub actor: Option<ActorId>,
+    pub what: TraceKind,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TraceKind {
+    /// An actor's decision.
+    Note(Note),
+    /// A process started.
+    Started,
+    /// A process died, with the crash point if one was hit.
+    Crashed { point: Option<String>, machine: bool },
+    /// A process ended by itself.
+    Exited { failure: Option<String> },
+    /// A fault of the scenario took effect.
+    FaultFired { fault: usize },
+    /// Bytes were added to a file of the job event store (not yet durable).
+    LogAppended { volume: Volume, path: String, bytes: Bytes },
+    /// The file of the job event store is durable up to this length.
+    LogSynced { volume: Volume, path: String, length: u64 },
+    /// What a crash of its machine left of a file of the job event store.
+    LogAfterCrash { volume: Volume, path: String, length: u64 },
+}
+
+/// What a run was and left.
+#[derive(Clone, Debug)]
+pub struct RunOutcome {
+    pub trace: Vec<TraceEvent>,
+    /// Fold over the digests of all events that were delivered, in order.
+    pub hash: u64,
+    pub events: u64,
+    pub messages: u64,
+    pub end: Time,
+    /// Why the run stopped.
+    pub ended: RunEnd,
+    /// Every file on the output volume at the end, by path.
+    pub output: BTreeMap<String, Bytes>,
+    /// Files left on the other volumes at the end: (owner if the volume is a process's own, volume,
+    /// path).
+    pub leftovers: Vec<(Option<ProcessId>, Volume, String)>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunEnd {
+    /// The client saw the job's result.
+    Finished,
+    /// The client saw that the job failed.
+    Failed { reason: String },
+    /// Simulated time ran out, or nothing was left that could ever happen; with who waits for what.
+    Stuck { why: String },
+    /// An actor panicked.
+    Panicked { process: ProcessId, actor: ActorId, message: String },
+}

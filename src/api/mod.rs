@@ -1,0 +1,4 @@
+//! What a job author writes.
+
+mod program;
+pub use program::{JobError, Program};

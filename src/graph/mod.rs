@@ -1,0 +1,91 @@
+//! The job graph: what the scheduler needs to know of a job and what a task needs to run it. It is
+//! built by the job's function from its arguments and nothing else, so that every process and every
+//! incarnation has the same vertices, edges, ids and [`JobGraph::fingerprint`].
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::coordinator::SplitEnumeratorFactory;
+use crate::ids::{IntermediateDataSetId, JobVertexId};
+use crate::task::TaskBodyFactory;
+
+/// A job after chaining: vertices in topological order, vertex `i` at index `i`; edge `i` carries
+/// data set `i`.
+pub struct JobGraph {
+    pub name: String,
+    pub vertices: Vec<JobVertex>,
+    pub edges: Vec<JobEdge>,
+    /// Digest of the structure: names, parallelisms, edges and partitioners.
+    pub fingerprint: u64,
+}
+
+/// A chain of operators that runs as one task per subtask.
+pub struct JobVertex {
+    pub id: JobVertexId,
+    /// Names of the chained operators, as in `Source: lineitem -> Filter`.
+    pub name: String,
+    /// Set by the user, or to be decided.
+    pub parallelism: Option<u32>,
+    /// Upper bound of a decided parallelism, if the user set one.
+    pub max_parallelism: Option<u32>,
+    /// In the order of the task's gates.
+    pub inputs: Vec<IntermediateDataSetId>,
+    /// In the order of the task's outputs.
+    pub outputs: Vec<IntermediateDataSetId>,
+    /// Makes the enumerator of the vertex's source, if it begins with one.
+    pub source: Option<Arc<dyn SplitEnumeratorFactory>>,
+    pub body: Arc<dyn TaskBodyFactory>,
+}
+
+/// An exchange. All are blocking: the consumer starts when the producers are finished.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JobEdge {
+    pub data_set: IntermediateDataSetId,
+    pub producer: JobVertexId,
+    pub consumer: JobVertexId,
+    pub partitioner: Partitioner,
+}
+
+/// How records of one producer are dealt to its subpartitions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Partitioner {
+    /// One subpartition; consumer subtask `i` reads the partition of producer subtask `i`.
+    Forward,
+    /// By hash of the key: ALL_TO_ALL.
+    Hash,
+    /// Round robin, starting at the producer's index modulo the number of subpartitions: ALL_TO_ALL.
+    Rebalance,
+}
+
+impl JobGraph {
+    pub fn vertex(&self, id: JobVertexId) -> &JobVertex {
+        &self.vertices[id.0 as usize]
+    }
+
+    pub fn edge(&self, id: IntermediateDataSetId) -> &JobEdge {
+        &self.edges[id.0 as usize]
+    }
+}
+
+impl fmt::Debug for JobGraph {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JobGraph")
+            .field("name", &self.name)
+            .field("vertices", &self.vertices)
+            .field("edges", &self.edges)
+            .field("fingerprint", &self.fingerprint)
+            .finish()
+    }
+}
+
+impl fmt::Debug for JobVertex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JobVertex")
+            .field("id", &self.id)
+            .field("name", &self.name)
+            .field("parallelism", &self.parallelism)
+            .field("inputs", &self.inputs)
+            .field("outputs", &self.outputs)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,116 @@
+//! What actors tell the trace: decisions and facts that oracles judge and people read. A note is
+//! never part of the protocol; nothing in the engine reads one.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{
+    ExecutionAttemptId, ExecutionVertexId, FencingToken, JobVertexId, ProcessId, ResultPartitionId,
+};
+use crate::message::{Committable, IndexRange, JobOutcome, JobStatus};
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Note {
+    // ---- JobMaster ----
+    LeadershipAcquired {
+        token: FencingToken,
+    },
+    JobStatusChanged {
+        token: FencingToken,
+        status: JobStatus,
+    },
+    /// A new leader has read the log of the earlier ones.
+    Replayed {
+        token: FencingToken,
+        events: u64,
+        finished: Vec<ExecutionAttemptId>,
+        damage: Option<String>,
+    },
+    /// Recovery is over: these attempts stay finished, these subtasks run again.
+    Recovered {
+        token: FencingToken,
+        kept: Vec<ExecutionAttemptId>,
+        reset: Vec<ExecutionVertexId>,
+    },
+    /// Parallelism and, for each subtask and input edge, the partition and subpartition ranges that
+    /// it reads.
+    VertexInitialized {
+        token: FencingToken,
+        vertex: JobVertexId,
+        parallelism: u32,
+        inputs: Vec<Vec<(IndexRange, IndexRange)>>,
+    },
+    Deployed {
+        attempt: ExecutionAttemptId,
+        location: ProcessId,
+    },
+    SplitAssigned {
+        attempt: ExecutionAttemptId,
+        split: u32,
+    },
+    /// The JobMaster counts the subtask as finished by this attempt. `splits` are those that it was
+    /// assigned, in the order of assignment; `inputs` the partitions that it was given, by gate.
+    FinishAccepted {
+        attempt: ExecutionAttemptId,
+        splits: Vec<u32>,
+        inputs: Vec<Vec<ResultPartitionId>>,
+    },
+    AttemptFailed {
+        attempt: ExecutionAttemptId,
+        reason: String,
+    },
+    /// The subtask will run again, whether or not it had finished.
+    SubtaskReset {
+        subtask: ExecutionVertexId,
+    },
+    TaskManagerRegistered {
+        process: ProcessId,
+    },
+    TaskManagerLost {
+        process: ProcessId,
+        reason: String,
+    },
+    CommitDecided {
+        committables: Vec<Committable>,
+    },
+    JobEnded {
+        outcome: JobOutcome,
+    },
+
+    // ---- event store ----
+    /// Events of this epoch up to `sequence` are in the write buffer.
+    EventBuffered {
+        token: FencingToken,
+        sequence: u64,
+        finished: Option<ExecutionAttemptId>,
+    },
+    EventsDurable {
+        token: FencingToken,
+        sequence: u64,
+    },
+
+    // ---- TaskManager ----
+    TaskStarted {
+        attempt: ExecutionAttemptId,
+    },
+    TaskEnded {
+        attempt: ExecutionAttemptId,
+        failure: Option<String>,
+    },
+    /// The partition is complete and tracked on this TaskManager.
+    PartitionFinished {
+        partition: ResultPartitionId,
+        bytes: u64,
+    },
+    /// The partition is gone from this TaskManager.
+    PartitionReleased {
+        partition: ResultPartitionId,
+    },
+    JobManagerLost {
+        token: FencingToken,
+    },
+
+    /// Something worth a line in the log.
+    Warning {
+        text: String,
+    },
+}
