@@ -16,12 +16,22 @@ pub struct JobError(pub String);
 pub type JobFunction = fn(&JobArguments) -> Result<JobGraph, JobError>;
 
 /// An explicit registry of jobs. Each graph is built once per job and arguments and then shared.
+#[derive(Default)]
 pub struct Program {
     jobs: BTreeMap<&'static str, JobFunction>,
     built: Mutex<BTreeMap<(String, Vec<(String, String)>), Arc<JobGraph>>>,
 }
 
 impl Program {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The names of all jobs, sorted, each with what it does.
+    pub fn docs(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        self.jobs.keys().map(|name| (*name, ""))
+    }
+
     /// The graph of the named job.
     pub fn build(&self, job: &JobArguments) -> Result<Arc<JobGraph>, JobError> {
         let key = (job.name.clone(), job.arguments.clone());

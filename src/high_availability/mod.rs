@@ -338,7 +338,7 @@ impl HighAvailability {
     }
 
     /// Whether the message shows that the leader lives.
-    fn from_leader(&self, message: &Message) -> bool {
+    fn shows_leader_alive(&self, message: &Message) -> bool {
         match message {
             Message::Contend(contend) => self
                 .state
@@ -358,7 +358,7 @@ impl Actor for HighAvailability {
         match event {
             Event::Start => self.journal.open(out),
             Event::Message { from, message } => {
-                if self.from_leader(&message) {
+                if self.shows_leader_alive(&message) {
                     self.heard = now;
                 }
                 self.enqueue(Request::Message { from, message }, out);
