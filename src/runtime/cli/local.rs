@@ -19,7 +19,7 @@ use super::arguments::LocalArguments;
 use super::directories::{WorkingDirectory, empty_directory, volumes};
 use super::member::{Service, boot, fresh_session};
 use super::progress::Progress;
-use super::{End, interrupted};
+use super::{End, interrupted, print};
 
 /// What a cluster on one machine needs otherwise than one on many.
 const DEFAULTS: [(&str, &str); 6] = [
@@ -61,15 +61,21 @@ pub async fn run(program: &Arc<Program>, arguments: LocalArguments) -> Result<En
     if matches!(end, End::Failed(_)) {
         storage.keep();
     }
+    let mut summary = Vec::new();
     if matches!(end, End::Success) {
-        println!("{} finished in {:.1?}: {}", arguments.job.name, started.elapsed(), contents(&out));
-        for (name, count) in restarts.iter().filter(|(_, count)| *count > 0) {
-            println!("{name} was started again {count} times");
-        }
+        summary.push(format!(
+            "{} finished in {:.1?}: {}",
+            arguments.job.name,
+            started.elapsed(),
+            contents(&out)
+        ));
+        let restarted = restarts.iter().filter(|(_, count)| *count > 0);
+        summary.extend(restarted.map(|(name, count)| format!("{name} was started again {count} times")));
     }
     if storage.is_kept() {
-        println!("working files and logs are in {}", storage.path().display());
+        summary.push(format!("working files and logs are in {}", storage.path().display()));
     }
+    print(summary.into_iter());
     Ok(end)
 }
 
