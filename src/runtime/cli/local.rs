@@ -169,11 +169,21 @@ fn remove_pending(out: &Path) {
     }
 }
 
+/// What is in a directory, for people.
 fn contents(out: &Path) -> String {
-    let sizes: Vec<u64> = fs::read_dir(out)
-        .map(|entries| {
-            entries.flatten().filter_map(|entry| entry.metadata().ok()).map(|meta| meta.len()).collect()
-        })
-        .unwrap_or_default();
-    format!("{} files, {} bytes in {}", sizes.len(), sizes.iter().sum::<u64>(), out.display())
+    let (mut files, mut bytes) = (0, 0);
+    let mut directories = vec![out.to_owned()];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+            match entry.metadata() {
+                Ok(metadata) if metadata.is_dir() => directories.push(entry.path()),
+                Ok(metadata) => {
+                    files += 1;
+                    bytes += metadata.len();
+                }
+                Err(_) => {}
+            }
+        }
+    }
+    format!("{files} files, {bytes} bytes in {}", out.display())
 }
