@@ -296,7 +296,9 @@ impl FinishedPartition {
     pub fn subpartition_bytes(&self) -> Vec<u64> {
         let mut bytes = vec![0; self.subpartitions as usize];
         for buffer in &self.buffers {
-            bytes[buffer.subpartition as usize] += u64::from(buffer.length);
+            if let Some(sum) = bytes.get_mut(buffer.subpartition as usize) {
+                *sum += u64::from(buffer.length);
+            }
         }
         bytes
     }
