@@ -59,7 +59,7 @@ impl Bench {
         let config = Configuration {
             job_recovery_enabled: recovery,
             task_slots: 2,
-            registration_timeout: Duration::from_secs(300),
+            registration_timeout: Duration::from_mins(5),
             registration_retry: Duration::from_secs(10),
             heartbeat_timeout: Duration::from_secs(50),
             ..Configuration::default()
