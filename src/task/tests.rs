@@ -1,0 +1,6 @@
+//! A task driven by hand: fake bodies, no runtime, no disk.
+
+mod bench;
+mod endings;
+mod inputs;
+mod outputs;
