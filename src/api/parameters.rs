@@ -62,7 +62,8 @@ impl JobParameters {
         accept: impl FnOnce(&T) -> bool,
     ) -> Result<Option<T>, JobError> {
         let info = ArgumentInfo { name: name.to_owned(), default, expected: expected.to_owned() };
-        let example = info.default.as_ref().map_or_else(String::new, |text| format!(", for example '{text}'"));
+        let example =
+            info.default.as_ref().map_or_else(String::new, |text| format!(", for example '{text}'"));
         self.asked.borrow_mut().push(info);
         let Some((_, value)) = self.arguments.iter().find(|(given, _)| given == name) else {
             return Ok(None);
@@ -82,8 +83,8 @@ impl JobParameters {
             }
             if asked.iter().all(|info| info.name != *name) {
                 let names = || asked.iter().map(|info| info.name.as_str());
-                let meant =
-                    nearest(name, names()).map_or_else(String::new, |near| format!(", did you mean '{near}'?"));
+                let meant = nearest(name, names())
+                    .map_or_else(String::new, |near| format!(", did you mean '{near}'?"));
                 let known: Vec<&str> = names().collect();
                 let takes = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
                 return Err(JobError(format!("unknown argument '{name}'{meant}; the job takes: {takes}")));

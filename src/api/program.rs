@@ -126,7 +126,10 @@ mod tests {
     fn arguments(name: &str, arguments: &[(&str, &str)]) -> JobArguments {
         JobArguments {
             name: name.to_owned(),
-            arguments: arguments.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+            arguments: arguments
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect(),
         }
     }
 
@@ -171,7 +174,9 @@ mod tests {
         for value in ["0", "-3", "many", ""] {
             assert_eq!(
                 error("count", &[("to", value)]),
-                format!("job 'count': argument 'to': '{value}' is not a whole number from 1, for example '10'")
+                format!(
+                    "job 'count': argument 'to': '{value}' is not a whole number from 1, for example '10'"
+                )
             );
         }
         assert_eq!(
@@ -182,7 +187,10 @@ mod tests {
 
     #[test]
     fn a_job_without_a_sink_is_refused() {
-        assert_eq!(error("nothing", &[]), "job 'nothing': it has no sink, so it would do nothing; end a stream with sink_to");
+        assert_eq!(
+            error("nothing", &[]),
+            "job 'nothing': it has no sink, so it would do nothing; end a stream with sink_to"
+        );
     }
 
     #[test]

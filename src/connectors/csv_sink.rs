@@ -198,6 +198,8 @@ impl<T: Record> SinkWriter<T> for CsvWriter {
         let task = self.context.task();
         let synced = task.sync(Volume::Output, Purpose::Sink, &self.committable.pending).await;
         synced.map_err(|error| self.context.error(error))?;
+        let closed = task.close(Volume::Output, Purpose::Sink, &self.committable.pending).await;
+        closed.map_err(|error| self.context.error(error))?;
         let synced = task.sync_directory(Volume::Output, Purpose::Sink, PENDING_DIRECTORY).await;
         synced.map_err(|error| self.context.error(error))?;
         task.add_committable(self.committable.clone());

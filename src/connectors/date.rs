@@ -29,8 +29,10 @@ impl Date {
     /// Year, month from 1, day from 1.
     pub fn ymd(self) -> (i32, u32, u32) {
         let days = i64::from(self.0) + i64::from(DAYS_TO_EPOCH);
-        let (era, day_of_era) =
-            (days.div_euclid(i64::from(DAYS_PER_ERA)) as i32, days.rem_euclid(i64::from(DAYS_PER_ERA)) as i32);
+        let (era, day_of_era) = (
+            days.div_euclid(i64::from(DAYS_PER_ERA)) as i32,
+            days.rem_euclid(i64::from(DAYS_PER_ERA)) as i32,
+        );
         let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
         let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
         let month = (5 * day_of_year + 2) / 153;
@@ -60,14 +62,19 @@ impl FromStr for Date {
         let mut part = |digits: usize| {
             parts.next().filter(|part| part.len() == digits && part.bytes().all(|b| b.is_ascii_digit()))
         };
-        let mut date = || Self::from_ymd(part(4)?.parse().ok()?, part(2)?.parse().ok()?, part(2)?.parse().ok()?);
+        let mut date =
+            || Self::from_ymd(part(4)?.parse().ok()?, part(2)?.parse().ok()?, part(2)?.parse().ok()?);
         date().ok_or_else(|| format!("'{text}' is no date, for example 1996-03-13"))
     }
 }
 
 impl Serialize for Date {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if serializer.is_human_readable() { serializer.collect_str(self) } else { self.0.serialize(serializer) }
+        if serializer.is_human_readable() {
+            serializer.collect_str(self)
+        } else {
+            self.0.serialize(serializer)
+        }
     }
 }
 
@@ -111,7 +118,9 @@ mod tests {
 
     #[test]
     fn days_that_do_not_exist_are_refused() {
-        for text in ["1995-02-29", "1900-02-29", "1996-13-01", "1996-00-10", "1996-4-31", "1996-04-31", "", "x"] {
+        for text in
+            ["1995-02-29", "1900-02-29", "1996-13-01", "1996-00-10", "1996-4-31", "1996-04-31", "", "x"]
+        {
             assert!(text.parse::<Date>().is_err(), "{text}");
         }
     }

@@ -28,7 +28,8 @@ impl Source for NumberSequenceSource {
 
     fn splits(&self) -> Vec<(i64, i64)> {
         let count = i128::from(self.to.saturating_sub(self.from).max(0));
-        let (length, longer) = (count / i128::from(self.splits.max(1)), count % i128::from(self.splits.max(1)));
+        let (length, longer) =
+            (count / i128::from(self.splits.max(1)), count % i128::from(self.splits.max(1)));
         let start = |i: u32| {
             let offset = i128::from(i) * length + i128::from(i).min(longer);
             self.from + offset as i64

@@ -64,7 +64,13 @@ impl TpchLineItemSource {
         } else {
             Self::MIN_SCALE_FACTOR
         };
-        let parts = if parts == 0 { 1 } else if parts > Self::MAX_PARTS { Self::MAX_PARTS } else { parts };
+        let parts = if parts == 0 {
+            1
+        } else if parts > Self::MAX_PARTS {
+            Self::MAX_PARTS
+        } else {
+            parts
+        };
         Self { scale_factor, parts }
     }
 }
@@ -92,7 +98,12 @@ impl Source for TpchLineItemSource {
 }
 
 impl TpchLineItemSource {
-    fn generator<'a>(&self, part: u32, distributions: &'a Distributions, pool: &'a TextPool) -> LineItemGenerator<'a> {
+    fn generator<'a>(
+        &self,
+        part: u32,
+        distributions: &'a Distributions,
+        pool: &'a TextPool,
+    ) -> LineItemGenerator<'a> {
         LineItemGenerator::new_with_distributions_and_text_pool(
             self.scale_factor,
             part.cast_signed(),

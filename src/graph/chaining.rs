@@ -14,7 +14,8 @@ use crate::operators::{ChainedOperator, Downstream, Output, VertexBody};
 use super::fingerprint::fingerprint;
 use super::resolve::{Resolved, resolve};
 use super::{
-    Exchange, GraphError, JobEdge, JobGraph, JobVertex, NodeId, NodeKind, Partitioner, StreamGraph, StreamNode,
+    Exchange, GraphError, JobEdge, JobGraph, JobVertex, NodeId, NodeKind, Partitioner, StreamGraph,
+    StreamNode,
 };
 
 impl StreamGraph {
@@ -27,8 +28,7 @@ impl StreamGraph {
         let chains = Chains::new(self, &resolved);
         check_ends(self, &chains.consumers)?;
         let edges = chains.edges();
-        let vertices: Vec<JobVertex> =
-            chains.heads.iter().map(|&head| chains.vertex(head, &edges)).collect();
+        let vertices: Vec<JobVertex> = chains.heads.iter().map(|&head| chains.vertex(head, &edges)).collect();
         let fingerprint = fingerprint(name, &vertices, &edges);
         Ok(JobGraph { name: name.to_owned(), vertices, edges, fingerprint })
     }
@@ -39,10 +39,9 @@ fn check_ends(graph: &StreamGraph, consumers: &[Vec<Consumer>]) -> Result<(), Gr
     let mut targets: BTreeMap<&str, &str> = BTreeMap::new();
     for node in &graph.nodes {
         let NodeKind::Sink { target, .. } = &node.kind else { continue };
-        let target = target.as_ref().map_err(|problem| GraphError::Sink {
-            operator: node.name.clone(),
-            problem: problem.clone(),
-        })?;
+        let target = target
+            .as_ref()
+            .map_err(|problem| GraphError::Sink { operator: node.name.clone(), problem: problem.clone() })?;
         if let Some(first) = targets.insert(target, &node.name) {
             return Err(GraphError::SameTarget {
                 first: first.to_owned(),
@@ -131,7 +130,9 @@ impl<'a> Chains<'a> {
         let outputs = ids_of(&|edge| edge.producer == id);
         let (head_function, source) = match &node.kind {
             NodeKind::Source { head, enumerator } => (head, Some(Arc::clone(enumerator))),
-            NodeKind::Push { head, .. } | NodeKind::Window { head } | NodeKind::Sink { head, .. } => (head, None),
+            NodeKind::Push { head, .. } | NodeKind::Window { head } | NodeKind::Sink { head, .. } => {
+                (head, None)
+            }
         };
         let body = VertexBody {
             name: node.name.as_str().into(),
@@ -228,7 +229,9 @@ impl<'a> Chains<'a> {
 /// The node behind which this one is chained.
 fn chained_behind(node: &StreamNode, resolved: &Resolved) -> Option<NodeId> {
     match (&node.kind, node.inputs.as_slice(), resolved.partitioners.as_slice()) {
-        (NodeKind::Push { .. } | NodeKind::Sink { .. }, [input], [Partitioner::Forward]) => Some(input.producer),
+        (NodeKind::Push { .. } | NodeKind::Sink { .. }, [input], [Partitioner::Forward]) => {
+            Some(input.producer)
+        }
         _ => None,
     }
 }

@@ -32,7 +32,8 @@ mod tests {
     use crate::config::JobArguments;
 
     fn shape(name: &str, arguments: &[(&str, &str)]) -> Vec<(String, Option<u32>)> {
-        let arguments = arguments.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let arguments =
+            arguments.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let graph = registry().build(&JobArguments { name: name.to_owned(), arguments }).unwrap();
         graph.vertices.iter().map(|vertex| (vertex.name.clone(), vertex.parallelism)).collect()
     }
@@ -65,9 +66,13 @@ mod tests {
 
     #[test]
     fn wrong_arguments_are_refused() {
-        for (name, value) in
-            [("scale-factor", "0"), ("scale-factor", "1001"), ("scale-factor", "NaN"), ("splits", "0"), ("map-parallelism", "0")]
-        {
+        for (name, value) in [
+            ("scale-factor", "0"),
+            ("scale-factor", "1001"),
+            ("scale-factor", "NaN"),
+            ("splits", "0"),
+            ("map-parallelism", "0"),
+        ] {
             let arguments = vec![(name.to_owned(), value.to_owned())];
             let job = JobArguments { name: "lineitem-by-ship-date".to_owned(), arguments };
             let error = registry().build(&job).unwrap_err().to_string();

@@ -1,5 +1,5 @@
-//! What an operator knows while it runs: its name and its task. All operators of a chain share one
-//! gauge, which says how much went out since the chain last made room.
+//! What an operator knows while it runs: its name, its task, and how much its chain wrote since it
+//! last settled.
 
 use std::cell::Cell;
 use std::fmt::Display;
@@ -13,24 +13,15 @@ use crate::task::{BodyError, TaskContext};
 pub struct OperatorContext {
     name: Arc<str>,
     task: TaskContext,
-    gauge: Rc<Gauge>,
+    unsettled: Rc<Cell<usize>>,
 }
 
-/// What a chain pushed since it last waited for room.
-#[derive(Debug, Default)]
-struct Gauge {
-    bytes: Cell<usize>,
-    records: Cell<usize>,
-}
-
-/// A chain makes room when it wrote this many bytes, about one network buffer, ...
+/// A chain settles when it wrote this many bytes, about one network buffer.
 const BATCH_BYTES: usize = 32 << 10;
-/// ... or took this many records, so that a chain that drops all of them still lets a cancel in.
-const BATCH_RECORDS: usize = 1024;
 
 impl OperatorContext {
     pub(super) fn new(name: Arc<str>, task: TaskContext) -> Self {
-        Self { name, task, gauge: Rc::default() }
+        Self { name, task, unsettled: Rc::default() }
     }
 
     /// The same task, seen by another operator of its chain.
@@ -51,23 +42,18 @@ impl OperatorContext {
         BodyError { operator: self.name.to_string(), message: message.to_string() }
     }
 
+    /// Bytes went to an output or wait in a sink.
     pub(super) fn wrote(&self, bytes: usize) {
-        self.gauge.bytes.set(self.gauge.bytes.get() + bytes);
+        self.unsettled.set(self.unsettled.get() + bytes);
     }
 
-    pub(super) fn took_record(&self) {
-        self.gauge.records.set(self.gauge.records.get() + 1);
-    }
-
-    /// Whether enough went out that the chain should make room before it takes more.
-    pub(super) fn room_is_due(&self) -> bool {
-        self.gauge.bytes.get() >= BATCH_BYTES || self.gauge.records.get() >= BATCH_RECORDS
-    }
-
-    /// Waits until the task's outputs have room.
-    pub(super) async fn room(&self) {
-        self.gauge.bytes.set(0);
-        self.gauge.records.set(0);
-        self.task.room().await;
+    /// Whether enough was written that the chain should settle before it takes more; then counts
+    /// from the start.
+    pub(super) fn settling_is_due(&self) -> bool {
+        let due = self.unsettled.get() >= BATCH_BYTES;
+        if due {
+            self.unsettled.set(0);
+        }
+        due
     }
 }

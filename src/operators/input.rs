@@ -36,8 +36,10 @@ pub(super) async fn read_input<T: Record>(
             context.task().count_records_in(1);
             push.push(record)?;
         }
-        push.settle().await?;
-        context.room().await;
+        if context.settling_is_due() {
+            push.settle().await?;
+        }
+        context.task().room().await;
     }
     push.finish().await
 }

@@ -15,6 +15,9 @@ mod source;
 mod tail;
 mod window;
 
+#[cfg(test)]
+pub(crate) mod tests;
+
 pub use body::{ChainedOperator, Downstream, Output, VertexBody};
 pub use chain::{AnyPush, Fan, LocalFuture, Push, RecordType, Tail};
 pub use context::OperatorContext;

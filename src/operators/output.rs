@@ -71,12 +71,11 @@ impl<T> Out<T> {
     async fn deliver(&self, push: &mut Box<dyn Push<T>>, record: T) -> Result<(), BodyError> {
         let mut next = Some(record);
         while let Some(record) = next {
-            self.context.took_record();
             push.push(record)?;
-            if self.context.room_is_due() {
+            if self.context.settling_is_due() {
                 push.settle().await?;
-                self.context.room().await;
             }
+            self.context.task().room().await;
             next = self.waiting.borrow_mut().pop_front();
         }
         Ok(())

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use crate::task::BodyError;
 
-use super::chain::{AnyPush, LocalFuture, Push};
 use super::Link;
+use super::chain::{AnyPush, LocalFuture, Push};
 
 struct Map<U, F> {
     function: Arc<F>,
