@@ -14,6 +14,10 @@ pub struct File {
 }
 
 impl File {
+    pub fn new(is_log: bool) -> Self {
+        Self { is_log, ..Self::default() }
+    }
+
     pub fn append(&mut self, bytes: Bytes) {
         if !bytes.is_empty() {
             let offset = self.length;

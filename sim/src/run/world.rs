@@ -109,13 +109,7 @@ impl Shared {
         let seed = scenario.schedule.seed;
         let processes: Vec<ProcessState> = scenario
             .processes()
-            .map(|id| ProcessState {
-                id,
-                node: None,
-                incarnation: 0,
-                alive: false,
-                failures: 0,
-            })
+            .map(|id| ProcessState { id, node: None, incarnation: 0, alive: false, failures: 0 })
             .collect();
         let world = World {
             now: Time(0),
@@ -128,8 +122,7 @@ impl Shared {
             settle_until: Time(0),
             draws: Draws::new(seed),
         };
-        let (agenda, network, disks) =
-            (simulator::<Agenda>(), simulator::<Network>(), simulator::<Disks>());
+        let (agenda, network, disks) = (simulator::<Agenda>(), simulator::<Network>(), simulator::<Disks>());
         agenda.lock().sent_dies_with_sender = scenario.network.in_flight_at_crash == InFlight::Lost;
         *network.lock() = NetworkState::new(seed, scenario.network.latency);
         *disks.lock() = DisksState::new(seed, scenario.disk);
