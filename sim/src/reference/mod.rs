@@ -1,0 +1,68 @@
+//! What a job's output must be: a sequential interpreter of each registered job that reads the table
+//! itself and cuts, deals and sorts by code of its own. It never imports the engine's operators,
+//! scheduler, partitioners or connectors; it shares with the engine only ids and the job graph's
+//! shape.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use revenant::config::{Configuration, JobArguments};
+use revenant::graph::JobGraph;
+
+mod shape;
+mod witness;
+
+pub use shape::Shape;
+pub use witness::{VertexWitness, Witness};
+
+/// Bytes of the output files, by path.
+pub type Files = BTreeMap<String, Vec<u8>>;
+
+/// The meaning of one job.
+pub trait ReferenceJob: Send + Sync {
+    /// Every output file of a run with this witness, with its exact bytes; or why no such run can be.
+    fn outputs(&self, witness: &Witness) -> Result<Files, String>;
+
+    /// Whether the files are an output of the whole table, whatever the witness; or what is wrong.
+    fn whole(&self, files: &BTreeMap<String, Bytes>) -> Result<(), String>;
+}
+
+/// How many witnesses' outputs are kept. Most runs of a scenario have one of few witnesses.
+const KEPT: usize = 256;
+
+/// The reference of a scenario, shared by all of its runs.
+pub struct Reference {
+    shape: Shape,
+    job: Box<dyn ReferenceJob>,
+    known: Mutex<BTreeMap<Witness, Arc<Files>>>,
+}
+
+impl Reference {
+    pub fn with_job(shape: Shape, job: Box<dyn ReferenceJob>) -> Self {
+        Self { shape, job, known: Mutex::default() }
+    }
+
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// See [`ReferenceJob::outputs`].
+    pub fn outputs(&self, witness: &Witness) -> Result<Arc<Files>, String> {
+        let known = || self.known.lock().expect("nothing panics under this lock");
+        if let Some(files) = known().get(witness) {
+            return Ok(Arc::clone(files));
+        }
+        let files = Arc::new(self.job.outputs(witness)?);
+        let mut known = known();
+        if known.len() < KEPT {
+            known.insert(witness.clone(), Arc::clone(&files));
+        }
+        Ok(files)
+    }
+
+    /// See [`ReferenceJob::whole`].
+    pub fn whole(&self, files: &BTreeMap<String, Bytes>) -> Result<(), String> {
+        self.job.whole(files)
+    }
+}
