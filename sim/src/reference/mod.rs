@@ -10,8 +10,18 @@ use bytes::Bytes;
 use revenant::config::{Configuration, JobArguments};
 use revenant::graph::JobGraph;
 
+mod by_ship_date;
+mod exchange;
+mod line_items;
+mod rows;
 mod shape;
+mod table;
+mod totals;
 mod witness;
+
+use by_ship_date::ByShipDate;
+use line_items::LineItems;
+use totals::TotalsOfTable;
 
 pub use shape::Shape;
 pub use witness::{VertexWitness, Witness};
@@ -39,6 +49,17 @@ pub struct Reference {
 }
 
 impl Reference {
+    /// The reference of a registered job.
+    pub fn new(graph: &JobGraph, job: &JobArguments, config: &Configuration) -> Result<Self, String> {
+        let shape = Shape::of(graph, config.max_parallelism);
+        let meaning: Box<dyn ReferenceJob> = match job.name.as_str() {
+            "lineitem-by-ship-date" => Box::new(ByShipDate::new(LineItems::of(job)?, &shape)?),
+            "lineitem-totals" => Box::new(TotalsOfTable::new(LineItems::of(job)?)),
+            name => return Err(format!("there is no reference of the job '{name}'")),
+        };
+        Ok(Self::with_job(shape, meaning))
+    }
+
     pub fn with_job(shape: Shape, job: Box<dyn ReferenceJob>) -> Self {
         Self { shape, job, known: Mutex::default() }
     }
