@@ -22,6 +22,11 @@ pub struct Program {
 }
 
 impl Program {
+    /// A program that has these jobs.
+    pub fn new(jobs: impl IntoIterator<Item = (&'static str, JobFunction)>) -> Self {
+        Self { jobs: jobs.into_iter().collect(), built: Mutex::new(BTreeMap::new()) }
+    }
+
     /// The graph of the named job.
     pub fn build(&self, job: &JobArguments) -> Result<Arc<JobGraph>, JobError> {
         let key = (job.name.clone(), job.arguments.clone());
