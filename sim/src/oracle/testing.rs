@@ -21,7 +21,7 @@ use revenant::task::{TaskBody, TaskBodyFactory, TaskContext};
 use super::log::Inputs;
 use super::{History, Violation};
 use crate::reference::{Reference, ReferenceJob, Shape, Witness};
-use crate::trace::{RunEnd, RunOutcome, TraceEvent, TraceKind};
+use crate::trace::{RunDetail, RunEnd, RunOutcome, TraceEvent, TraceKind};
 
 pub const SPLITS: u32 = 4;
 
@@ -71,6 +71,8 @@ impl Story {
                 ended: RunEnd::Finished,
                 output: BTreeMap::new(),
                 leftovers: vec![],
+                vacuous: vec![],
+                detail: RunDetail::default(),
             },
             logs: BTreeMap::new(),
             sources: [attempt(0, 0, 1, 1), attempt(0, 1, 1, 1)],
