@@ -10,6 +10,7 @@ use std::sync::Arc;
 use clap::{Args, Parser, Subcommand};
 use revenant::api::Program;
 use revenant::ids::ProcessId;
+use revenant::planted::PlantedBug;
 
 use crate::point::CrashPoint;
 use crate::run::RunOptions;
@@ -17,6 +18,7 @@ use crate::scenario::{Action, Fault, Scenario, Trigger};
 
 mod bench;
 mod determinism;
+mod explore;
 mod points;
 mod run;
 
@@ -37,6 +39,8 @@ enum Command {
         #[arg(long, default_value = "job-manager")]
         process: ProcessId,
     },
+    /// Crash the JobManager at every point of the crash-free schedule, one run each, and judge it.
+    Explore(explore::ExploreArgs),
     /// Run seeds twice in different processes and compare every event.
     Determinism {
         file: PathBuf,
@@ -72,6 +76,9 @@ struct RunArgs {
     /// Encode and decode every message.
     #[arg(long)]
     codec: bool,
+    /// Give the engine a planted bug.
+    #[arg(long, value_parser = crate::explore::parse_bug)]
+    bug: Option<PlantedBug>,
     /// Log to standard error (RUST_LOG says more).
     #[arg(long)]
     log: bool,
@@ -84,6 +91,7 @@ pub fn main() -> ExitCode {
     let outcome = match cli.command {
         Command::Run(args) => run::run(&args, &program),
         Command::Points { file, process } => points::points(&file, process, &program),
+        Command::Explore(args) => explore::run(args, &program),
         Command::Determinism { file, seeds, threads } => {
             determinism::determinism(&file, seeds, threads, &program)
         }

@@ -22,6 +22,9 @@ pub fn run(args: &RunArgs, program: &Arc<Program>) -> CliResult {
     if let Some(point) = &args.crash {
         scenario.faults.push(crash_at(point.clone(), args.machine));
     }
+    if args.bug.is_some() {
+        scenario.planted_bug = args.bug;
+    }
     let mut options = options();
     options.codec = args.codec;
     let outcome = crate::run::run(&scenario, program, &options);
