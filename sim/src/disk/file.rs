@@ -43,7 +43,9 @@ impl File {
             [piece] => slice(piece),
             pieces => {
                 let mut all = BytesMut::with_capacity((end - offset) as usize);
-                pieces.iter().for_each(|piece| all.extend_from_slice(&slice(piece)));
+                for piece in pieces {
+                    all.extend_from_slice(&slice(piece));
+                }
                 all.freeze()
             }
         }

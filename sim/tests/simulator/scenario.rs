@@ -77,3 +77,18 @@ fn a_scenario_survives_being_written_and_read() {
     assert_eq!(scenario.job().arguments[0], ("scale-factor".to_owned(), "0.0001".to_owned()));
     assert!(scenario.configuration().job_recovery_enabled);
 }
+
+#[test]
+fn every_scenario_of_the_project_can_be_read_and_recovers_its_job() {
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../scenarios");
+    let mut read = 0;
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let scenario = Scenario::parse(&path.display().to_string(), &text);
+        let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
+        assert!(scenario.configuration().job_recovery_enabled, "{}", path.display());
+        read += 1;
+    }
+    assert!(read >= 4);
+}

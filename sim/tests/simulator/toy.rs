@@ -24,6 +24,7 @@ const WORKERS: u32 = 3;
 const LOG: &str = "job-events/log";
 
 pub fn program() -> Arc<Program> {
+    #[allow(clippy::unnecessary_wraps, reason = "the type of job functions")]
     fn toy(job: &JobArguments) -> Result<JobGraph, JobError> {
         Ok(JobGraph { name: job.name.clone(), vertices: vec![], edges: vec![], fingerprint: 1 })
     }
@@ -183,7 +184,7 @@ impl Actor for Master {
                     }
                     Some("stuck") if self.done == 3 => out.cancel_timer(TimerId(1)),
                     Some("idle") if self.done == 3 => {
-                        out.set_timer(TimerId(1), now + Duration::from_secs(9999))
+                        out.set_timer(TimerId(1), now + Duration::from_secs(9999));
                     }
                     _ if self.done >= self.rounds => {
                         out.cancel_timer(TimerId(1));
