@@ -8,6 +8,8 @@ use revenant::disk::Volume;
 use revenant::ids::{ActorId, ProcessId};
 use revenant::note::Note;
 
+use crate::point::CrashPoint;
+
 /// One thing that happened in a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceEvent {
@@ -56,6 +58,32 @@ pub struct RunOutcome {
     /// Files left on the other volumes at the end: (owner if the volume is a process's own, volume,
     /// path).
     pub leftovers: Vec<(Option<ProcessId>, Volume, String)>,
+    /// Positions in the scenario of the faults that did not fire: the run shows nothing about them.
+    pub vacuous: Vec<usize>,
+    /// What only some callers ask for.
+    pub detail: RunDetail,
+}
+
+/// Kept only if [`crate::run::RunOptions`] asks for it.
+#[derive(Clone, Debug, Default)]
+pub struct RunDetail {
+    /// The hash after each delivered event.
+    pub chain: Vec<u64>,
+    /// Each delivered event as text.
+    pub text: Vec<String>,
+    pub points: Vec<FoundPoint>,
+}
+
+/// A crash point that the run passed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundPoint {
+    /// By number.
+    pub point: CrashPoint,
+    /// The same place by name: after the effect that left last, before the one that leaves next.
+    pub names: Vec<CrashPoint>,
+    pub time: Time,
+    /// Position of the actor's event among all delivered events, from 1.
+    pub event: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

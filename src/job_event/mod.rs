@@ -1,52 +1,12 @@
 //! Job events: what they say, how they are written, and how a log of them is replayed.
+//!
+//! The log records increments of the JobMaster's state (FLIP-383, "Record states during normal
+//! execution"). Nothing here decides what recovery does with them: that is the scheduler's.
 
-use serde::{Deserialize, Serialize};
+mod event;
+pub mod record;
+pub mod replay;
+mod writer;
 
-use crate::ids::{ExecutionAttemptId, ExecutionVertexId, FencingToken, JobVertexId, ProcessId};
-use crate::message::{Committable, IndexRange, IoMetrics, PartitionWithMetrics};
-
-/// An increment of the JobMaster's state (FLIP-383, "JobEvent").
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum JobEvent {
-    /// First record of an epoch: which job it is about, and how much of each older log file is
-    /// accepted. Bytes beyond do not exist, so a paused old leader cannot add to history.
-    EpochStarted {
-        token: FencingToken,
-        fingerprint: u64,
-        /// (epoch of the file, its accepted length in bytes), rising.
-        accepted: Vec<(FencingToken, u64)>,
-    },
-    /// FLIP-383 ExecutionJobVertexInitializedEvent: decided parallelism and input information: for
-    /// each subtask and input edge the partitions and subpartitions that it reads.
-    ExecutionJobVertexInitialized {
-        vertex: JobVertexId,
-        parallelism: u32,
-        inputs: Vec<Vec<(IndexRange, IndexRange)>>,
-    },
-    /// FLIP-383 ExecutionVertexFinishedEvent.
-    ExecutionVertexFinished {
-        attempt: ExecutionAttemptId,
-        location: ProcessId,
-        partitions: Vec<PartitionWithMetrics>,
-        committables: Vec<Committable>,
-        metrics: IoMetrics,
-        /// Snapshot of the vertex's coordinator at this finish, if it has one.
-        coordinator: Option<crate::coordinator::CoordinatorSnapshot>,
-    },
-    /// These subtasks will run again: their earlier finishes do not count.
-    ExecutionVertexReset { subtasks: Vec<ExecutionVertexId> },
-}
-
-/// What the durable log says, before it is held against the partitions that exist.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Replay {
-    pub events: Vec<JobEvent>,
-    /// Set if the log is damaged beyond a torn tail: recovery must not trust it.
-    pub damage: Option<String>,
-}
-
-/// Why the store cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct StoreFailure {
-    pub message: String,
-}
+pub use event::{JobEvent, Replay, StoreFailure};
+pub use writer::JobEventWriter;

@@ -1,1 +1,192 @@
-//! Placeholder.
+//! The JobMaster: leads one job, with the scheduler, the coordinators of its sources and the slots
+//! of its TaskManagers as plain state. It never touches a disk but to make sinks' files visible
+//! when the job commits, and it never waits: whatever takes time comes back as an event.
+//!
+//! A leader lives through phases, each in a file of its own: `leadership` (until the fencing
+//! token), `recovery` (replay, and waiting for partitions), `scheduling` and `failover` (running),
+//! `commit` (making the output visible). `workers` keeps the TaskManagers.
+
+mod commit;
+mod failover;
+mod leadership;
+mod recording;
+mod recovery;
+mod scheduling;
+#[cfg(test)]
+mod tests;
+mod workers;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::actor::{Actor, Boot, Event, Outbox, Pending, Time, TimerId};
+use crate::api::Program;
+use crate::coordinator::SourceCoordinator;
+use crate::graph::JobGraph;
+use crate::ids::{Address, FencingToken, JobVertexId};
+use crate::message::{JobRecord, JobStatus, JobStatusReport, Message};
+use crate::note::Note;
+use crate::planted::{PlantedBug, is_planted};
+use crate::scheduler::{ExecutionGraph, PartitionTracker, SlotPool};
+
+use commit::Commit;
+use recording::Recording;
+use recovery::Reconciling;
+use workers::Workers;
+
+const CONTEND: TimerId = TimerId(1);
+const RENEW_LEASE: TimerId = TimerId(2);
+const HEARTBEAT: TimerId = TimerId(3);
+const RECOVERY_TIMEOUT: TimerId = TimerId(4);
+const RESTART: TimerId = TimerId(5);
+
+/// The JobMaster actor of a JobManager process.
+#[derive(Debug)]
+pub struct JobMaster {
+    boot: Boot,
+    record: Arc<JobRecord>,
+    /// Zero until this incarnation leads.
+    token: FencingToken,
+    phase: Phase,
+    execution: ExecutionGraph,
+    coordinators: BTreeMap<JobVertexId, SourceCoordinator>,
+    tracker: PartitionTracker,
+    slots: SlotPool,
+    workers: Workers,
+    recording: Recording,
+    disk: Pending<commit::Step>,
+    /// Restarts that counted against the restart strategy.
+    restarts: u32,
+    /// No deployment until the restart delay is over.
+    restart_pending: bool,
+}
+
+#[derive(Debug)]
+enum Phase {
+    /// Does not lead yet.
+    Contending,
+    /// Waits for the HA service to store the job.
+    RecordingJob,
+    /// Waits for the event store to be read and opened.
+    OpeningStore,
+    /// Waits for the partitions that the log says exist.
+    Reconciling(Reconciling),
+    /// Waits until what recovery decided is durable; then runs.
+    LoggingRecovery {
+        sequence: u64,
+    },
+    Running,
+    Committing(Commit),
+    /// The job's failure goes into the job result store.
+    Failing,
+    Done,
+}
+
+impl JobMaster {
+    /// The job's graph comes from `program`; the error says why it cannot be built.
+    pub fn new(boot: &Boot, program: &Program) -> Result<Self, String> {
+        let job = boot.config.job.as_ref().ok_or("no job was named for this JobManager")?;
+        let graph = program.build(job).map_err(|error| error.to_string())?;
+        let record = JobRecord {
+            name: job.name.clone(),
+            arguments: job.arguments.clone(),
+            fingerprint: graph.fingerprint,
+        };
+        Ok(Self::with_graph(boot, record, graph))
+    }
+
+    fn with_graph(boot: &Boot, record: JobRecord, graph: Arc<JobGraph>) -> Self {
+        Self {
+            boot: boot.clone(),
+            record: Arc::new(record),
+            token: FencingToken::default(),
+            phase: Phase::Contending,
+            execution: ExecutionGraph::new(graph),
+            coordinators: BTreeMap::new(),
+            tracker: PartitionTracker::default(),
+            slots: SlotPool::default(),
+            workers: Workers::default(),
+            recording: Recording::default(),
+            disk: Pending::default(),
+            restarts: 0,
+            restart_pending: false,
+        }
+    }
+
+    fn is_planted(&self, bug: PlantedBug) -> bool {
+        is_planted(&self.boot.config, bug)
+    }
+
+    fn status(&self) -> JobStatus {
+        match self.phase {
+            Phase::Contending | Phase::RecordingJob | Phase::OpeningStore => JobStatus::Created,
+            Phase::Reconciling(_) | Phase::LoggingRecovery { .. } => JobStatus::Reconciling,
+            Phase::Running => JobStatus::Running,
+            Phase::Committing(_) => JobStatus::Committing,
+            Phase::Failing => JobStatus::Failed,
+            Phase::Done => JobStatus::Finished,
+        }
+    }
+
+    fn enter(&mut self, phase: Phase, out: &mut Outbox) {
+        let before = self.status();
+        self.phase = phase;
+        let status = self.status();
+        if status != before {
+            out.note(Note::JobStatusChanged { token: self.token, status });
+        }
+    }
+
+    fn message(&mut self, now: Time, from: Address, message: Message, out: &mut Outbox) {
+        match message {
+            Message::LeadershipGranted(message) => self.granted(now, message, out),
+            Message::LeadershipRevoked(message) if message.token == self.token => self.lost_leadership(out),
+            Message::Fenced(message) if message.token == self.token => self.lost_leadership(out),
+            Message::JobRecorded(message) if message.token == self.token => self.job_recorded(now, out),
+            Message::CommitDecided(message) if message.token == self.token => {
+                self.commit_decided(message.committables, out);
+            }
+            Message::JobResultRecorded(message) if message.token == self.token => {
+                self.result_recorded(message.outcome, out);
+            }
+            Message::JobEventStoreOpened(message) if message.token == self.token => {
+                self.store_opened(now, &message.replay, out);
+            }
+            Message::JobEventStoreFailed(message) if message.token == self.token => {
+                self.store_failed(&message.failure, out);
+            }
+            Message::JobEventsDurable(message) => self.events_durable(now, message.sequence, out),
+            Message::RegisterTaskManager(message) => self.register(now, &message, out),
+            Message::PartitionReport(message) => self.partition_report(now, from, message, out),
+            Message::UpdateTaskExecutionState(message) => self.task_state(now, from, message, out),
+            Message::HeartbeatResponse(message) => self.heard_from(now, from.process, message.session),
+            Message::RequestSplit(message) => self.split_requested(from, message.attempt, out),
+            Message::RequestJobStatus(_) => self.report_status(from, out),
+            _ => {}
+        }
+    }
+
+    fn report_status(&self, to: Address, out: &mut Outbox) {
+        let (finished, running, total) = self.execution.progress();
+        out.send(to, JobStatusReport { status: self.status(), total, finished, running });
+    }
+}
+
+impl Actor for JobMaster {
+    fn handle(&mut self, now: Time, event: Event, out: &mut Outbox) {
+        match event {
+            Event::Start => self.contend(now, out),
+            Event::Message { from, message } => self.message(now, from, message, out),
+            Event::Timer(CONTEND) => self.contend(now, out),
+            Event::Timer(RENEW_LEASE) => self.renew_lease(now, out),
+            Event::Timer(HEARTBEAT) => self.heartbeat(now, out),
+            Event::Timer(RECOVERY_TIMEOUT) => self.close_recovery_window(now, out),
+            Event::Timer(RESTART) => {
+                self.restart_pending = false;
+                self.schedule(now, out);
+            }
+            Event::Timer(_) => {}
+            Event::Disk { op, result } => self.disk_completed(op, result, out),
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! `cargo sim run`: one run, told.
+
+use std::collections::BTreeSet;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use revenant::api::Program;
+use revenant::ids::ExecutionVertexId;
+use revenant::note::Note;
+
+use super::{CliResult, RunArgs, crash_at, load, options};
+use crate::digest::output_digest;
+use crate::scenario::{Outcome, Scenario};
+use crate::trace::{RunEnd, RunOutcome, TraceEvent, TraceKind};
+
+pub fn run(args: &RunArgs, program: &Arc<Program>) -> CliResult {
+    let mut scenario = load(&args.file, program)?;
+    crate::log::init(args.log);
+    if let Some(seed) = args.seed {
+        scenario.schedule.seed = seed;
+    }
+    if let Some(point) = &args.crash {
+        scenario.faults.push(crash_at(point.clone(), args.machine));
+    }
+    if args.bug.is_some() {
+        scenario.planted_bug = args.bug;
+    }
+    let mut options = options();
+    options.codec = args.codec;
+    let outcome = crate::run::run(&scenario, program, &options);
+    tell(&scenario, &outcome, program);
+    Ok(judge(&scenario, &outcome))
+}
+
+/// Whether the run ended as its scenario expects, with every fault.
+fn judge(scenario: &Scenario, outcome: &RunOutcome) -> ExitCode {
+    let mut code = ExitCode::SUCCESS;
+    for &fault in &outcome.vacuous {
+        let fault = &scenario.faults[fault];
+        println!(
+            "VACUOUS: the fault at '{}' ({}) never fired; `cargo sim points` lists the points of a run",
+            fault.at, fault.action
+        );
+        code = ExitCode::FAILURE;
+    }
+    let met = match (&outcome.ended, scenario.expect.outcome) {
+        (RunEnd::Finished, Outcome::Finished)
+        | (RunEnd::Failed { .. }, Outcome::Failed)
+        | (RunEnd::Stuck { .. }, Outcome::Stuck) => true,
+        (RunEnd::Panicked { .. }, _) => false,
+        _ => false,
+    };
+    if !met {
+        println!("UNEXPECTED: the scenario expects {:?}", scenario.expect.outcome);
+        code = ExitCode::FAILURE;
+    }
+    code
+}
+
+fn tell(scenario: &Scenario, outcome: &RunOutcome, program: &Arc<Program>) {
+    for event in &outcome.trace {
+        if let Some(line) = step(event) {
+            println!("{}  {}/{}  {line}", event.time, event.process, event.incarnation);
+        }
+    }
+    println!();
+    stages(scenario, outcome, program);
+    println!("end       {:?}", outcome.ended);
+    println!("time      {} simulated", outcome.end);
+    println!("events    {}, messages {}", outcome.events, outcome.messages);
+    println!("hash      {:016x}", outcome.hash);
+    let bytes: usize = outcome.output.values().map(bytes::Bytes::len).sum();
+    println!(
+        "output    {:016x}, {} files, {bytes} bytes",
+        output_digest(&outcome.output),
+        outcome.output.len()
+    );
+    if !outcome.leftovers.is_empty() {
+        println!("leftovers {} files on other volumes", outcome.leftovers.len());
+    }
+}
+
+/// The line of a step that shows how the job goes.
+fn step(event: &TraceEvent) -> Option<String> {
+    Some(match &event.what {
+        TraceKind::Note(Note::JobStatusChanged { token, status }) => {
+            format!("job {status:?} (epoch {token})")
+        }
+        TraceKind::Note(Note::Replayed { events, finished, damage, .. }) => {
+            let damage = damage.as_ref().map_or_else(String::new, |damage| format!(", damaged: {damage}"));
+            format!("replayed {events} events, {} finished{damage}", finished.len())
+        }
+        TraceKind::Note(Note::Recovered { kept, reset, .. }) => {
+            format!("recovered: {} kept, {} reset", kept.len(), reset.len())
+        }
+        TraceKind::Note(Note::AttemptFailed { attempt, reason }) => format!("{attempt} failed: {reason}"),
+        TraceKind::Note(Note::TaskManagerLost { process, reason }) => format!("{process} lost: {reason}"),
+        TraceKind::Note(Note::CommitDecided { committables }) => {
+            format!("commit of {} files decided", committables.len())
+        }
+        TraceKind::Note(Note::JobEnded { outcome }) => format!("job ended: {outcome:?}"),
+        TraceKind::Note(Note::Warning { text }) => format!("warning: {text}"),
+        TraceKind::Crashed { point, machine } => {
+            let what = if *machine { "machine crashed" } else { "crashed" };
+            point.as_ref().map_or_else(|| what.to_owned(), |point| format!("{what} at {point}"))
+        }
+        TraceKind::Exited { failure: Some(failure) } => format!("exited: {failure}"),
+        TraceKind::Started if event.incarnation > 1 => "started again".to_owned(),
+        TraceKind::LogAfterCrash { volume, path, length } => {
+            format!("{volume}:{path} is left with {length} bytes")
+        }
+        _ => return None,
+    })
+}
+
+/// Stages with their parallelism, and how often tasks ran.
+fn stages(scenario: &Scenario, outcome: &RunOutcome, program: &Arc<Program>) {
+    let notes = || {
+        outcome.trace.iter().filter_map(|event| match &event.what {
+            TraceKind::Note(note) => Some(note),
+            _ => None,
+        })
+    };
+    if let Ok(graph) = program.build(&scenario.job()) {
+        for vertex in &graph.vertices {
+            let parallelism = notes().filter_map(|note| match note {
+                Note::VertexInitialized { vertex: id, parallelism, .. } if *id == vertex.id => {
+                    Some(*parallelism)
+                }
+                _ => None,
+            });
+            let parallelism = parallelism.last().map_or_else(|| "never".to_owned(), |n| n.to_string());
+            println!("stage     {} {}: parallelism {parallelism}", vertex.id, vertex.name);
+        }
+    }
+    let deployed: Vec<ExecutionVertexId> = notes()
+        .filter_map(|note| match note {
+            Note::Deployed { attempt, .. } => Some(attempt.subtask),
+            _ => None,
+        })
+        .collect();
+    let subtasks: BTreeSet<ExecutionVertexId> = deployed.iter().copied().collect();
+    println!("tasks     {}, re-run {}", subtasks.len(), deployed.len() - subtasks.len());
+}

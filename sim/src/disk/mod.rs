@@ -1,0 +1,181 @@
+//! The simulated disks.
+//!
+//! Durability model:
+//! - A crash of a process keeps everything that was written, synced or not.
+//! - A crash of a machine hits the volumes that live on it (a process's `local` and `scratch`; the
+//!   shared volumes die with no machine). Bytes that were not synced are lost, kept, or cut at a
+//!   drawn byte, as the scenario says; never bytes that were.
+//! - Creations, deletions and renames are durable when the directory of the name that they make or
+//!   remove is synced (for a rename, that of the new name, which makes it durable as a whole).
+//!   Until then a machine crash undoes them, keeps them, or does either with each as drawn.
+//!   Directories themselves are durable at once.
+//! - An operation is applied at the moment at which it completes. One that is under way when its
+//!   process dies is not done, done, or (an append) cut, as the scenario says. Operations under way
+//!   at the same time complete in any order.
+//!
+//! It is a madsim [`Simulator`]: killing a node decides the fate of what its process had under way
+//! and, if the machine dies, of its volumes.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard};
+
+use madsim::Config;
+use madsim::plugin::Simulator;
+use madsim::rand::GlobalRng;
+use madsim::task::NodeId;
+use madsim::time::TimeHandle;
+use revenant::actor::{Purpose, Time};
+use revenant::disk::{DiskError, DiskOp, DiskResult, Volume};
+use revenant::ids::{ActorId, Address, ProcessId};
+
+use crate::draw::{self, Draws};
+use crate::scenario::{self, DurationRange};
+use crate::trace::TraceKind;
+
+mod crash;
+mod file;
+mod path;
+mod volume;
+
+use volume::VolumeImage;
+
+/// An operation that has left its actor and is not complete.
+#[derive(Debug)]
+struct Operation {
+    process: ProcessId,
+    actor: ActorId,
+    volume: Volume,
+    purpose: Purpose,
+    action: DiskOp,
+}
+
+/// What happened to the disk, for the trace and the run's hash.
+pub type Happening = (Option<ActorId>, TraceKind);
+
+#[derive(Debug)]
+pub struct DisksState {
+    draws: Draws,
+    options: scenario::Disk,
+    volumes: BTreeMap<(Volume, Option<ProcessId>), VolumeImage>,
+    under_way: BTreeMap<u64, Operation>,
+    next_ticket: u64,
+    nodes: BTreeMap<NodeId, ProcessId>,
+    /// Whether the next kill of a node takes its machine too.
+    machine_dies: bool,
+    /// What the last kill did to the disks.
+    aftermath: Vec<Happening>,
+}
+
+/// Shared volumes have no owner.
+const fn owner(volume: Volume, process: ProcessId) -> Option<ProcessId> {
+    match volume {
+        Volume::Local | Volume::Scratch => Some(process),
+        Volume::Ha | Volume::Output | Volume::Input => None,
+    }
+}
+
+impl DisksState {
+    pub fn new(seed: u64, options: scenario::Disk) -> Self {
+        Self {
+            draws: Draws::new(seed),
+            options,
+            volumes: BTreeMap::new(),
+            under_way: BTreeMap::new(),
+            next_ticket: 0,
+            nodes: BTreeMap::new(),
+            machine_dies: false,
+            aftermath: Vec::new(),
+        }
+    }
+
+    /// Begins an operation: its ticket, when it completes, and its order at that time.
+    pub fn begin(
+        &mut self,
+        now: Time,
+        from: Address,
+        volume: Volume,
+        purpose: Purpose,
+        action: DiskOp,
+    ) -> (u64, Time, u64) {
+        let range: DurationRange = match action {
+            DiskOp::Sync { .. } | DiskOp::SyncDirectory { .. } => self.options.sync_latency,
+            _ => self.options.latency,
+        };
+        let draw = self.draws.draw(draw::Purpose::DiskLatency, (from, purpose, action.kind()));
+        let ticket = self.next_ticket;
+        self.next_ticket += 1;
+        self.under_way
+            .insert(ticket, Operation { process: from.process, actor: from.actor, volume, purpose, action });
+        (ticket, now + draw.within(range), draw.order)
+    }
+
+    /// Applies an operation whose time has come. `None` if it died with its process.
+    pub fn complete(&mut self, ticket: u64) -> Option<(DiskResult, Option<Happening>)> {
+        let operation = self.under_way.remove(&ticket)?;
+        Some(self.apply(&operation))
+    }
+
+    fn apply(&mut self, operation: &Operation) -> (DiskResult, Option<Happening>) {
+        let Operation { process, volume, purpose, action, .. } = operation;
+        let image = self.volumes.entry((*volume, owner(*volume, *process))).or_default();
+        match image.apply(action, *purpose) {
+            Ok(output) => {
+                let happening = image.happening(*volume, *purpose, action);
+                (Ok(output), happening.map(|what| (Some(operation.actor), what)))
+            }
+            Err((kind, message)) => {
+                let error = DiskError {
+                    kind,
+                    operation: action.kind().to_owned(),
+                    volume: *volume,
+                    path: action.path().to_owned(),
+                    message,
+                };
+                (Err(error), None)
+            }
+        }
+    }
+
+    /// Every file with its content: (owner of the volume, volume, path).
+    pub fn files(&self) -> impl Iterator<Item = (Option<ProcessId>, Volume, &str, bytes::Bytes)> {
+        self.volumes.iter().flat_map(|((volume, owner), image)| {
+            image.files().map(|(path, bytes)| (*owner, *volume, path, bytes))
+        })
+    }
+}
+
+#[derive(Debug)]
+pub struct Disks(Mutex<DisksState>);
+
+impl Disks {
+    pub fn lock(&self) -> MutexGuard<'_, DisksState> {
+        self.0.lock().expect("no panic under this lock")
+    }
+
+    pub fn add_node(&self, node: NodeId, process: ProcessId) {
+        self.lock().nodes.insert(node, process);
+    }
+
+    /// Says how the node that is killed next dies.
+    pub fn expect_kill(&self, machine: bool) {
+        self.lock().machine_dies = machine;
+    }
+
+    /// What the kill did, once.
+    pub fn take_aftermath(&self) -> Vec<Happening> {
+        std::mem::take(&mut self.lock().aftermath)
+    }
+}
+
+impl Simulator for Disks {
+    fn new(_: &GlobalRng, _: &TimeHandle, _: &Config) -> Self {
+        Self(Mutex::new(DisksState::new(0, scenario::Disk::default())))
+    }
+
+    fn reset_node(&self, node: NodeId) {
+        let mut disks = self.lock();
+        if let Some(&process) = disks.nodes.get(&node) {
+            disks.crash(process);
+        }
+    }
+}

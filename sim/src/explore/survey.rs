@@ -1,0 +1,131 @@
+//! One crash point: the run that crashes there, judged. Every tenth is run a second time with each
+//! message through its codec, and both must be the same run.
+
+use revenant::actor::Time;
+
+use crate::oracle::{Finishes, Verdict, Violation};
+use crate::trace::{RunOutcome, TraceKind};
+
+/// Every run whose index has this remainder by 10 is repeated with the codec.
+const WITH_CODEC: usize = 9;
+
+/// What came of one crash point.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Finding {
+    Passed(Passed),
+    /// The process was not killed there.
+    Vacuous,
+    Failed { oracle: &'static str, message: String },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Passed {
+    pub end: Time,
+    pub rerun: u32,
+    pub finishes: Finishes,
+}
+
+/// A finding with what it cost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Surveyed {
+    pub finding: Finding,
+    pub runs: u32,
+    pub messages: u64,
+}
+
+/// Runs point number `index` with `run(codec)` and judges it.
+pub fn survey(
+    index: usize,
+    run: impl Fn(bool) -> RunOutcome,
+    judge: impl Fn(&RunOutcome) -> Result<Verdict, Violation>,
+) -> Surveyed {
+    let outcome = run(false);
+    let mut surveyed = Surveyed { finding: Finding::Vacuous, runs: 1, messages: outcome.messages };
+    if !was_hit(&outcome) {
+        return surveyed;
+    }
+    surveyed.finding = match judge(&outcome) {
+        Ok(verdict) => {
+            Finding::Passed(Passed { end: outcome.end, rerun: verdict.rerun, finishes: verdict.finishes })
+        }
+        Err(violation) => Finding::Failed { oracle: violation.oracle, message: violation.to_string() },
+    };
+    if index % 10 == WITH_CODEC {
+        let encoded = run(true);
+        surveyed.runs += 1;
+        surveyed.messages += encoded.messages;
+        if encoded.hash != outcome.hash && matches!(surveyed.finding, Finding::Passed(_)) {
+            let message = format!(
+                "the run with every message through its codec has hash {:016x}, without {:016x}",
+                encoded.hash, outcome.hash
+            );
+            surveyed.finding = Finding::Failed { oracle: "codec", message };
+        }
+    }
+    surveyed
+}
+
+fn was_hit(outcome: &RunOutcome) -> bool {
+    outcome.trace.iter().any(|event| matches!(event.what, TraceKind::Crashed { point: Some(_), .. }))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use revenant::ids::ProcessId;
+
+    use super::*;
+    use crate::trace::{RunEnd, TraceEvent};
+
+    fn outcome(hit: bool, hash: u64) -> RunOutcome {
+        let what = TraceKind::Crashed { point: hit.then(|| "p".to_owned()), machine: false };
+        let process = ProcessId::JobManager;
+        RunOutcome {
+            trace: vec![TraceEvent { time: Time(0), process, incarnation: 1, actor: None, what }],
+            hash,
+            events: 0,
+            messages: 5,
+            end: Time(7),
+            ended: RunEnd::Finished,
+            output: BTreeMap::new(),
+            leftovers: vec![],
+            vacuous: vec![],
+            detail: crate::trace::RunDetail::default(),
+        }
+    }
+
+    fn good(_: &RunOutcome) -> Result<Verdict, Violation> {
+        Ok(Verdict { rerun: 3, ..Verdict::default() })
+    }
+
+    #[test]
+    fn a_crash_that_did_not_happen_is_vacuous_and_not_passed() {
+        assert_eq!(survey(0, |_| outcome(false, 1), good).finding, Finding::Vacuous);
+        let passed = survey(0, |_| outcome(true, 1), good);
+        let finding = Passed { end: Time(7), rerun: 3, finishes: Finishes::default() };
+        assert_eq!(passed, Surveyed { finding: Finding::Passed(finding), runs: 1, messages: 5 });
+    }
+
+    #[test]
+    fn a_violation_is_a_failure_with_the_oracles_words() {
+        let bad = |_: &RunOutcome| {
+            Err(Violation { oracle: "S2", at: Time(1), event: 4, message: "split 1 is lost".to_owned() })
+        };
+        let Finding::Failed { oracle: "S2", message } = survey(0, |_| outcome(true, 1), bad).finding else {
+            panic!()
+        };
+        assert!(message.ends_with("split 1 is lost"), "{message}");
+    }
+
+    #[test]
+    fn every_tenth_run_is_compared_with_its_run_through_the_codec() {
+        let run = |codec| outcome(true, if codec { 1 } else { 2 });
+        for index in 0..20 {
+            let surveyed = survey(index, run, good);
+            let compared = index % 10 == 9;
+            assert_eq!(matches!(surveyed.finding, Finding::Failed { oracle: "codec", .. }), compared);
+            assert_eq!(surveyed.runs, if compared { 2 } else { 1 });
+        }
+    }
+}

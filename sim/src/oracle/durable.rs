@@ -1,0 +1,181 @@
+//! What a leader that follows a lost one had to find finished, and what it was free to run again.
+//! Computed from the bytes of the log and from the partitions that TaskManagers held, never from
+//! what the engine says about its recovery.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use revenant::ids::{ExecutionAttemptId, ExecutionVertexId};
+
+use super::Verdict;
+use super::history::{History, Leader, reads};
+use super::log::{Bytes, LogState};
+
+/// How many subtasks were finished at a crash, by what the crash left of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Finishes {
+    /// Accepted, the record not yet durable.
+    pub buffered: u32,
+    /// The record was durable.
+    pub durable: u32,
+}
+
+/// The best that a crash left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FinishClass {
+    None,
+    Buffered,
+    Durable,
+}
+
+impl Finishes {
+    pub fn class(self) -> FinishClass {
+        match self {
+            Self { durable: 1.., .. } => FinishClass::Durable,
+            Self { buffered: 1.., .. } => FinishClass::Buffered,
+            Self { .. } => FinishClass::None,
+        }
+    }
+}
+
+/// What a change of leader cost and what it must not cost.
+#[derive(Debug)]
+pub struct Loss {
+    /// Durable finishes whose needed partitions lived on, and which are not downstream of one whose
+    /// partitions did not.
+    pub must_keep: BTreeMap<ExecutionVertexId, ExecutionAttemptId>,
+    /// Subtasks that had counted as finished for the lost leader.
+    pub finished: BTreeSet<ExecutionVertexId>,
+    /// Of these, those whose finish was not durable.
+    pub unflushed: usize,
+    /// Of these, those whose finish was durable and which may run again nevertheless.
+    pub closure: usize,
+}
+
+impl Loss {
+    pub fn of(history: &History, leader: &Leader) -> Self {
+        let state = history.log.state(leader.lost, Bytes::Durable);
+        let recovered = leader.recovered.unwrap_or(leader.until);
+        let again = again(history, &state, leader.lost, recovered);
+        let finished: BTreeSet<_> = match leader.lost.checked_sub(1) {
+            Some(before) => history.all_counted(before).map(|finish| finish.attempt.subtask).collect(),
+            None => BTreeSet::new(),
+        };
+        let durable = |subtask: &&ExecutionVertexId| state.finished.contains_key(*subtask);
+        let unflushed = finished.iter().filter(|subtask| !durable(subtask)).count();
+        let closure = finished.iter().filter(|subtask| durable(subtask) && again.contains(subtask)).count();
+        let mut must_keep = state.finished;
+        must_keep.retain(|subtask, _| !again.contains(subtask));
+        Self { must_keep, finished, unflushed, closure }
+    }
+}
+
+/// Durable finishes that may run again: a partition that an unfinished consumer needs did not live
+/// from the loss to the end of recovery, or a producer is such a one; to the fixed point.
+fn again(history: &History, state: &LogState, lost: usize, recovered: usize) -> BTreeSet<ExecutionVertexId> {
+    let mut again: BTreeSet<ExecutionVertexId> = BTreeSet::new();
+    loop {
+        let before = again.len();
+        for (&subtask, &attempt) in &state.finished {
+            if again.contains(&subtask) {
+                continue;
+            }
+            let missing = history.partitions(attempt).any(|partition| {
+                let lives = history.held.iter().any(|held| {
+                    held.partition == partition && held.from <= lost && held.until > recovered
+                });
+                !lives && is_needed(history, state, &again, partition.data_set, partition.index())
+            });
+            if missing || has_producer_in(history, state, &again, subtask) {
+                again.insert(subtask);
+            }
+        }
+        if again.len() == before {
+            return again;
+        }
+    }
+}
+
+fn is_needed(
+    history: &History,
+    state: &LogState,
+    again: &BTreeSet<ExecutionVertexId>,
+    data_set: revenant::ids::IntermediateDataSetId,
+    index: u32,
+) -> bool {
+    let consumer = history.graph.edge(data_set).consumer;
+    let Some(&(parallelism, inputs)) = state.initialized.get(&consumer) else { return true };
+    let gate = history.graph.vertex(consumer).inputs.iter().position(|&input| input == data_set);
+    (0..parallelism).filter(|&subtask| gate.is_some_and(|gate| reads(inputs, subtask, gate, index))).any(|subtask| {
+        let subtask = ExecutionVertexId::new(consumer, subtask);
+        !state.finished.contains_key(&subtask) || again.contains(&subtask)
+    })
+}
+
+fn has_producer_in(
+    history: &History,
+    state: &LogState,
+    again: &BTreeSet<ExecutionVertexId>,
+    subtask: ExecutionVertexId,
+) -> bool {
+    let Some(&(_, inputs)) = state.initialized.get(&subtask.vertex) else { return false };
+    let gates = &history.graph.vertex(subtask.vertex).inputs;
+    gates.iter().enumerate().any(|(gate, &data_set)| {
+        let producer = history.graph.edge(data_set).producer;
+        again
+            .iter()
+            .any(|again| again.vertex == producer && reads(inputs, subtask.subtask, gate, again.subtask))
+    })
+}
+
+pub fn verdict(history: &History) -> Verdict {
+    let subtasks: BTreeSet<_> = history.started.iter().map(|started| started.attempt.subtask).collect();
+    Verdict {
+        rerun: (history.started.len() - subtasks.len()) as u32,
+        crashes: history.crashes.len() as u32,
+        finishes: history.crashes.first().map_or_else(Finishes::default, |&crash| finishes(history, crash)),
+    }
+}
+
+/// What was finished when the JobManager crashed at this trace index.
+fn finishes(history: &History, crash: usize) -> Finishes {
+    let mut finishes = Finishes::default();
+    let state = history.log.state(crash, Bytes::Durable);
+    for finish in crash.checked_sub(1).into_iter().flat_map(|before| history.all_counted(before)) {
+        if state.finished.get(&finish.attempt.subtask) == Some(&finish.attempt) {
+            finishes.durable += 1;
+        } else {
+            finishes.buffered += 1;
+        }
+    }
+    finishes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::oracle::testing::{Story, attempt, finished, with_history};
+
+    #[test]
+    fn a_crash_is_classed_by_the_best_finish_that_it_met() {
+        let class = |story: &Story| with_history(story, |history| verdict(history).finishes.class());
+        let mut story = Story::new();
+        story.start().crash();
+        assert_eq!(class(&story), FinishClass::None);
+        let mut story = Story::new();
+        story.run_sources().unsynced(1, finished(attempt(0, 0, 1, 1))).crash();
+        assert_eq!(class(&story), FinishClass::Buffered);
+        let mut story = Story::new();
+        story.run_sources().log(1, finished(attempt(0, 0, 1, 1))).crash();
+        assert_eq!(class(&story), FinishClass::Durable);
+        assert_eq!(with_history(&story, verdict).finishes, Finishes { buffered: 1, durable: 1 });
+    }
+
+    #[test]
+    fn starts_beyond_the_first_of_each_subtask_are_reruns() {
+        let mut story = Story::new();
+        story.run_sources().crash().lead(2).recovered(2, &[]);
+        assert_eq!(with_history(&story, verdict).rerun, 0);
+        story.finish_source(attempt(0, 0, 2, 1), &[0, 1]).finish_source(attempt(0, 1, 2, 1), &[2, 3]);
+        assert_eq!(with_history(&story, verdict).rerun, 2);
+    }
+}

@@ -1,0 +1,83 @@
+//! E1: a new leader does not run again what had finished durably, had its needed partitions alive
+//! and is not downstream of something that had not (the very purpose of FLIP-383).
+
+use super::durable::Loss;
+use super::history::Leader;
+use super::{History, Violation};
+
+pub fn check(history: &History) -> Result<(), Violation> {
+    for leader in history.leaders.iter().skip(1) {
+        let loss = Loss::of(history, leader);
+        for deployed in history.deployed.iter().filter(|deployed| deployed.attempt.epoch == leader.token) {
+            if worker_lost_since_recovery(history, leader, deployed.at) {
+                break;
+            }
+            if let Some(finished) = loss.must_keep.get(&deployed.attempt.subtask) {
+                let message = format!(
+                    "{} was deployed, though the finish of {finished} was durable and its partitions were alive",
+                    deployed.attempt
+                );
+                return Err(history.violation("E1", deployed.at, message));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A TaskManager that dies after the recovery takes partitions along; what runs again then is
+/// another question. (One that dies before has changed what recovery finds alive.)
+pub fn worker_lost_since_recovery(history: &History, leader: &Leader, until: usize) -> bool {
+    let since = leader.recovered.unwrap_or(leader.acquired);
+    history.workers_lost.iter().any(|&at| since < at && at < until)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::oracle::testing::{Story, attempt, caught, finished, partition, passes};
+
+    /// Sources finished durably, sinks initialized durably, the first sink finished durably.
+    fn until_first_sink() -> Story {
+        let mut story = Story::new();
+        story.run_sources().log_init(1, 0);
+        story.log(1, finished(attempt(0, 0, 1, 1))).log(1, finished(attempt(0, 1, 1, 1)));
+        story.init_sinks().log_init(1, 1);
+        story.finish_sink(attempt(1, 0, 1, 1)).log(1, finished(attempt(1, 0, 1, 1)));
+        story
+    }
+
+    #[test]
+    fn running_only_the_unfinished_again_is_good() {
+        let mut story = until_first_sink();
+        story.finish_sink(attempt(1, 1, 1, 1)).crash().lead(2);
+        story.recovered(2, &[attempt(0, 0, 1, 1), attempt(0, 1, 1, 1), attempt(1, 0, 1, 1)]);
+        story.deploy(attempt(1, 1, 2, 1));
+        passes(check, &story);
+    }
+
+    #[test]
+    fn running_a_durable_finish_again_is_caught() {
+        let mut story = until_first_sink();
+        story.crash().lead(2).recovered(2, &[]).deploy(attempt(1, 0, 2, 1));
+        caught(check, &story, "v1.0.e2a1 was deployed, though the finish of v1.0.e1a1 was durable");
+    }
+
+    #[test]
+    fn a_producer_whose_partitions_are_gone_and_what_is_downstream_of_it_may_run_again() {
+        let mut story = until_first_sink();
+        story.crash().crash_worker(1).lead(2).recovered(2, &[attempt(0, 1, 1, 1)]);
+        story.deploy(attempt(0, 0, 2, 1)).deploy(attempt(1, 0, 2, 1));
+        passes(check, &story);
+        story.deploy(attempt(0, 1, 2, 1));
+        caught(check, &story, "v0.1.e2a1 was deployed");
+    }
+
+    #[test]
+    fn partitions_that_nobody_needs_may_be_gone() {
+        let mut story = until_first_sink();
+        story.finish_sink(attempt(1, 1, 1, 1)).log(1, finished(attempt(1, 1, 1, 1)));
+        story.release(1, partition(attempt(0, 0, 1, 1)));
+        story.crash().lead(2).recovered(2, &[]).deploy(attempt(0, 0, 2, 1));
+        caught(check, &story, "v0.0.e2a1 was deployed");
+    }
+}

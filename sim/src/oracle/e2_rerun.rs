@@ -1,0 +1,62 @@
+//! E2: a new leader starts at most as many finished subtasks again as had finishes that were not
+//! durable, plus those downstream of lost partitions, plus one for each attempt that failed since.
+
+use revenant::note::Note;
+
+use super::durable::Loss;
+use super::e1_rerun::worker_lost_since_recovery;
+use super::{History, Violation};
+use crate::trace::TraceKind;
+
+pub fn check(history: &History) -> Result<(), Violation> {
+    for leader in history.leaders.iter().skip(1) {
+        let until = leader.until.min(history.outcome.trace.len());
+        if worker_lost_since_recovery(history, leader, until) {
+            continue;
+        }
+        let loss = Loss::of(history, leader);
+        let deployed = history.deployed.iter().filter(|deployed| {
+            deployed.attempt.epoch == leader.token && loss.finished.contains(&deployed.attempt.subtask)
+        });
+        let reruns = deployed.count();
+        let failed = history.outcome.trace[leader.acquired..until]
+            .iter()
+            .filter(|event| matches!(event.what, TraceKind::Note(Note::AttemptFailed { .. })))
+            .count();
+        if reruns > loss.unflushed + loss.closure + failed {
+            let message = format!(
+                "leader {} ran {reruns} finished subtasks again: {} finishes were not durable, {} depend on \
+                 lost partitions, {failed} attempts failed",
+                leader.token, loss.unflushed, loss.closure
+            );
+            return Err(history.violation("E2", until, message));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::oracle::testing::{Story, attempt, caught, finished, passes};
+
+    #[test]
+    fn one_rerun_for_each_finish_that_was_not_durable_is_good_and_more_is_caught() {
+        let mut story = Story::new();
+        story.run_sources().log(1, finished(attempt(0, 0, 1, 1))).crash().lead(2);
+        story.recovered(2, &[attempt(0, 0, 1, 1)]).deploy(attempt(0, 1, 2, 1));
+        passes(check, &story);
+        story.deploy(attempt(0, 1, 2, 2));
+        caught(check, &story, "leader 2 ran 2 finished subtasks again: 1 finishes were not durable");
+    }
+
+    #[test]
+    fn a_failed_attempt_may_run_once_more() {
+        let mut story = Story::new();
+        story.run_sources().log(1, finished(attempt(0, 0, 1, 1))).crash().lead(2);
+        story.recovered(2, &[attempt(0, 0, 1, 1)]).deploy(attempt(0, 1, 2, 1));
+        story.note(Note::AttemptFailed { attempt: attempt(0, 1, 2, 1), reason: "disk full".to_owned() });
+        story.deploy(attempt(0, 1, 2, 2));
+        passes(check, &story);
+    }
+}

@@ -1,0 +1,135 @@
+//! What a run's trace says, as facts with the span of the trace over which they held. Built once a
+//! run; every oracle asks it. Never judges.
+
+use std::collections::BTreeMap;
+
+use revenant::graph::JobGraph;
+use revenant::ids::{ExecutionAttemptId, ExecutionVertexId, FencingToken, JobVertexId, ProcessId, ResultPartitionId};
+
+use super::Violation;
+use super::index;
+use super::log::{Inputs, Log};
+use crate::reference::Shape;
+use crate::trace::RunOutcome;
+
+/// "Not ended within the trace."
+pub const END: usize = usize::MAX;
+
+/// A leader's time in office.
+#[derive(Clone, Copy, Debug)]
+pub struct Leader {
+    pub token: FencingToken,
+    pub acquired: usize,
+    /// Where its predecessor's memory was lost; `acquired` if there was none.
+    pub lost: usize,
+    pub recovered: Option<usize>,
+    /// Where its own memory is lost, or [`END`].
+    pub until: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Initialized<'a> {
+    pub at: usize,
+    pub token: FencingToken,
+    pub vertex: JobVertexId,
+    pub parallelism: u32,
+    pub inputs: &'a Inputs,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Deployed {
+    pub at: usize,
+    pub attempt: ExecutionAttemptId,
+}
+
+/// A finish that counted from `from` until `until`.
+#[derive(Clone, Copy, Debug)]
+pub struct Finish<'a> {
+    pub attempt: ExecutionAttemptId,
+    pub splits: &'a [u32],
+    pub inputs: &'a [Vec<ResultPartitionId>],
+    pub from: usize,
+    pub until: usize,
+}
+
+/// A finished partition on a TaskManager.
+#[derive(Clone, Copy, Debug)]
+pub struct Held {
+    pub partition: ResultPartitionId,
+    pub process: ProcessId,
+    pub incarnation: u32,
+    pub from: usize,
+    pub until: usize,
+}
+
+/// A TaskManager said that a partition is gone.
+#[derive(Clone, Copy, Debug)]
+pub struct Released {
+    pub at: usize,
+    pub partition: ResultPartitionId,
+    pub process: ProcessId,
+    pub incarnation: u32,
+}
+
+#[derive(Debug)]
+pub struct History<'a> {
+    pub graph: &'a JobGraph,
+    pub shape: &'a Shape,
+    pub outcome: &'a RunOutcome,
+    pub log: Log,
+    pub leaders: Vec<Leader>,
+    pub initialized: Vec<Initialized<'a>>,
+    pub deployed: Vec<Deployed>,
+    pub started: Vec<Deployed>,
+    /// All spans of counted finishes, by subtask, in order.
+    pub finishes: BTreeMap<ExecutionVertexId, Vec<Finish<'a>>>,
+    pub held: Vec<Held>,
+    pub released: Vec<Released>,
+    /// Crashes of the JobManager.
+    pub crashes: Vec<usize>,
+    /// Crashes of TaskManagers.
+    pub workers_lost: Vec<usize>,
+    pub commit_decided: Option<usize>,
+    /// Where the finishes that the commit stands on were last complete.
+    pub complete: Option<usize>,
+}
+
+impl<'a> History<'a> {
+    pub fn new(graph: &'a JobGraph, shape: &'a Shape, outcome: &'a RunOutcome) -> Self {
+        index::index(graph, shape, outcome)
+    }
+
+    /// The finish of the subtask that counts at trace index `at`.
+    pub fn counted(&self, subtask: ExecutionVertexId, at: usize) -> Option<&Finish<'a>> {
+        self.finishes.get(&subtask)?.iter().rev().find(|finish| finish.from <= at && at < finish.until)
+    }
+
+    /// All finishes that count at trace index `at`.
+    pub fn all_counted(&self, at: usize) -> impl Iterator<Item = &Finish<'a>> {
+        self.finishes.values().flatten().filter(move |finish| finish.from <= at && at < finish.until)
+    }
+
+    /// The decision about the vertex that stands at trace index `at`.
+    pub fn initialized(&self, vertex: JobVertexId, at: usize) -> Option<&Initialized<'a>> {
+        self.initialized.iter().rev().find(|decision| decision.vertex == vertex && decision.at <= at)
+    }
+
+    /// The partitions that an attempt leaves, one for each output of its vertex.
+    pub fn partitions(&self, attempt: ExecutionAttemptId) -> impl Iterator<Item = ResultPartitionId> {
+        let outputs = &self.graph.vertex(attempt.subtask.vertex).outputs;
+        outputs.iter().map(move |&data_set| ResultPartitionId { data_set, producer: attempt })
+    }
+
+    pub fn violation(&self, oracle: &'static str, event: usize, message: String) -> Violation {
+        let at = self.outcome.trace.get(event).map_or(self.outcome.end, |event| event.time);
+        Violation { oracle, at, event: event.min(self.outcome.trace.len()), message }
+    }
+}
+
+/// Whether a subtask with these inputs reads partition `index` through its gate `gate`.
+pub fn reads(inputs: &Inputs, subtask: u32, gate: usize, index: u32) -> bool {
+    inputs
+        .get(subtask as usize)
+        .and_then(|gates| gates.get(gate))
+        .is_some_and(|(partitions, _)| partitions.start <= index && index <= partitions.end)
+}

@@ -1,0 +1,189 @@
+//! Builds the [`History`] in one pass over the trace: opens a span where a fact begins and closes
+//! it where it ends. Decides what a crash ends: of a JobManager, every finish that is not durable;
+//! of a TaskManager, every partition that it held.
+
+use std::collections::BTreeMap;
+
+use revenant::graph::JobGraph;
+use revenant::ids::{ExecutionAttemptId, ExecutionVertexId, ProcessId, ResultPartitionId};
+use revenant::note::Note;
+
+use super::history::{Deployed, END, Finish, Held, History, Initialized, Leader, Released};
+use super::log::{Bytes, Log};
+use crate::reference::Shape;
+use crate::trace::{RunOutcome, TraceEvent, TraceKind};
+
+pub fn index<'a>(graph: &'a JobGraph, shape: &'a Shape, outcome: &'a RunOutcome) -> History<'a> {
+    let mut index = Index {
+        history: History {
+            graph,
+            shape,
+            outcome,
+            log: Log::read(&outcome.trace),
+            leaders: Vec::new(),
+            initialized: Vec::new(),
+            deployed: Vec::new(),
+            started: Vec::new(),
+            finishes: BTreeMap::new(),
+            held: Vec::new(),
+            released: Vec::new(),
+            crashes: Vec::new(),
+            workers_lost: Vec::new(),
+            commit_decided: None,
+            complete: None,
+        },
+        accepted: BTreeMap::new(),
+    };
+    for (at, event) in outcome.trace.iter().enumerate() {
+        index.event(at, event);
+    }
+    index.history
+}
+
+struct Index<'a> {
+    history: History<'a>,
+    /// What each finish said when it was accepted.
+    accepted: BTreeMap<ExecutionAttemptId, (&'a [u32], &'a [Vec<ResultPartitionId>])>,
+}
+
+impl<'a> Index<'a> {
+    fn event(&mut self, at: usize, event: &'a TraceEvent) {
+        match &event.what {
+            TraceKind::Note(note) => self.note(at, event, note),
+            TraceKind::Crashed { .. } | TraceKind::Exited { .. } => match event.process {
+                ProcessId::JobManager => {
+                    if matches!(event.what, TraceKind::Crashed { .. }) {
+                        self.history.crashes.push(at);
+                    }
+                    self.leader_lost(at);
+                }
+                ProcessId::TaskManager(_) => {
+                    self.history.workers_lost.push(at);
+                    for held in self.history.held.iter_mut().filter(|held| held.until == END) {
+                        if held.process == event.process {
+                            held.until = at;
+                        }
+                    }
+                }
+                ProcessId::HighAvailability | ProcessId::Client => {}
+            },
+            _ => {}
+        }
+    }
+
+    fn note(&mut self, at: usize, event: &TraceEvent, note: &'a Note) {
+        let history = &mut self.history;
+        match note {
+            Note::LeadershipAcquired { token } => {
+                if history.leaders.last().is_some_and(|leader| leader.until == END) {
+                    self.leader_lost(at);
+                }
+                let lost = self.history.leaders.last().map_or(at, |leader| leader.until);
+                self.history.leaders.push(Leader { token: *token, acquired: at, lost, recovered: None, until: END });
+            }
+            Note::Recovered { kept, .. } => self.recovered(at, kept),
+            Note::VertexInitialized { token, vertex, parallelism, inputs } => {
+                history.initialized.push(Initialized {
+                    at,
+                    token: *token,
+                    vertex: *vertex,
+                    parallelism: *parallelism,
+                    inputs,
+                });
+            }
+            Note::Deployed { attempt, .. } => history.deployed.push(Deployed { at, attempt: *attempt }),
+            Note::TaskStarted { attempt } => history.started.push(Deployed { at, attempt: *attempt }),
+            Note::FinishAccepted { attempt, splits, inputs } => {
+                self.accepted.insert(*attempt, (splits, inputs));
+                self.count(at, *attempt);
+                self.complete(at);
+            }
+            Note::SubtaskReset { subtask } => self.uncount(at, *subtask),
+            Note::CommitDecided { .. } => {
+                history.commit_decided.get_or_insert(at);
+            }
+            Note::PartitionFinished { partition, .. } => history.held.push(Held {
+                partition: *partition,
+                process: event.process,
+                incarnation: event.incarnation,
+                from: at,
+                until: END,
+            }),
+            Note::PartitionReleased { partition } => {
+                history.released.push(Released {
+                    at,
+                    partition: *partition,
+                    process: event.process,
+                    incarnation: event.incarnation,
+                });
+                for held in history.held.iter_mut().filter(|held| held.until == END) {
+                    if held.partition == *partition && held.process == event.process {
+                        held.until = at;
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn count(&mut self, at: usize, attempt: ExecutionAttemptId) {
+        let Some(&(splits, inputs)) = self.accepted.get(&attempt) else { return };
+        self.uncount(at, attempt.subtask);
+        let finish = Finish { attempt, splits, inputs, from: at, until: END };
+        self.history.finishes.entry(attempt.subtask).or_default().push(finish);
+    }
+
+    fn uncount(&mut self, at: usize, subtask: ExecutionVertexId) {
+        if let Some(finish) = self.history.finishes.get_mut(&subtask).and_then(|all| all.last_mut()) {
+            finish.until = finish.until.min(at);
+        }
+    }
+
+    /// The leader's memory is gone: what counts is what is durable.
+    fn leader_lost(&mut self, at: usize) {
+        if let Some(leader) = self.history.leaders.last_mut() {
+            leader.until = leader.until.min(at);
+        }
+        let History { log, finishes, .. } = &mut self.history;
+        let state = log.state(at, Bytes::Durable);
+        for finish in finishes.values_mut().filter_map(|all| all.last_mut()) {
+            if finish.until == END && state.finished.get(&finish.attempt.subtask) != Some(&finish.attempt) {
+                finish.until = at;
+            }
+        }
+    }
+
+    /// The new leader says what counts.
+    fn recovered(&mut self, at: usize, kept: &[ExecutionAttemptId]) {
+        if let Some(leader) = self.history.leaders.last_mut() {
+            leader.recovered = Some(at);
+        }
+        for finish in self.history.finishes.values_mut().filter_map(|all| all.last_mut()) {
+            if finish.until == END && !kept.contains(&finish.attempt) {
+                finish.until = at;
+            }
+        }
+        for &attempt in kept {
+            if self.history.counted(attempt.subtask, at).is_none_or(|finish| finish.attempt != attempt) {
+                self.count(at, attempt);
+            }
+        }
+        self.complete(at);
+    }
+
+    fn complete(&mut self, at: usize) {
+        let history = &mut self.history;
+        if history.commit_decided.is_some() {
+            return;
+        }
+        let complete = history.graph.vertices.iter().all(|vertex| {
+            history.initialized(vertex.id, at).is_some_and(|decision| {
+                (0..decision.parallelism)
+                    .all(|subtask| history.counted(ExecutionVertexId::new(vertex.id, subtask), at).is_some())
+            })
+        });
+        if complete {
+            history.complete = Some(at);
+        }
+    }
+}

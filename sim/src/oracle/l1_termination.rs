@@ -1,0 +1,31 @@
+//! L1: the run ends by itself, with the job finished.
+
+use super::{History, Violation};
+use crate::trace::RunEnd;
+
+pub fn check(history: &History) -> Result<(), Violation> {
+    let message = match &history.outcome.ended {
+        RunEnd::Finished => return Ok(()),
+        RunEnd::Failed { reason } => format!("the job failed: {reason}"),
+        RunEnd::Stuck { why } => format!("the run does not end: {why}"),
+        RunEnd::Panicked { process, actor, message } => format!("{process}:{actor} panicked: {message}"),
+    };
+    Err(history.violation("L1", history.outcome.trace.len(), message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::oracle::testing::{Story, caught, passes};
+
+    #[test]
+    fn only_a_finished_run_is_good() {
+        let mut story = Story::new();
+        story.run_sources().run_sinks();
+        passes(check, &story);
+        story.end(RunEnd::Stuck { why: "nothing is left that could happen".to_owned() });
+        caught(check, &story, "does not end: nothing is left that could happen");
+        story.end(RunEnd::Failed { reason: "v0.1 failed".to_owned() });
+        caught(check, &story, "the job failed: v0.1 failed");
+    }
+}

@@ -1,0 +1,52 @@
+//! L4: nothing of the job outlives it: no partition or spill file on a TaskManager, no file of the
+//! job event store, no pending file of a sink. (The job result that HA keeps is meant to stay.)
+
+use revenant::disk::Volume;
+
+use super::{History, Violation};
+
+pub fn check(history: &History) -> Result<(), Violation> {
+    let outcome = history.outcome;
+    let fail = |message| Err(history.violation("L4", outcome.trace.len(), message));
+    if let Some(path) = outcome.output.keys().find(|path| path.split('/').any(|part| part == ".pending")) {
+        return fail(format!("a pending file was left: {}:{path}", Volume::Output));
+    }
+    for (owner, volume, path) in &outcome.leftovers {
+        let owner = owner.map_or_else(|| "shared".to_owned(), |process| process.to_string());
+        match volume {
+            _ if path.split('/').any(|part| part == "job-events") => {
+                return fail(format!("a file of the job event store was left: {owner} {volume}:{path}"));
+            }
+            Volume::Local | Volume::Scratch => return fail(format!("a file was left: {owner} {volume}:{path}")),
+            Volume::Ha | Volume::Output | Volume::Input => {}
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use revenant::ids::ProcessId;
+
+    use super::*;
+    use crate::oracle::testing::{Story, caught, passes};
+
+    #[test]
+    fn the_job_result_may_stay_and_nothing_else() {
+        let mut story = Story::new();
+        story.leave(None, Volume::Ha, "default/job-result").output("part-0.csv", b"");
+        passes(check, &story);
+
+        let mut story = Story::new();
+        story.leave(Some(ProcessId::TaskManager(2)), Volume::Local, "d0/v0.0.e1a1");
+        caught(check, &story, "a file was left: task-manager-2 local:d0/v0.0.e1a1");
+
+        let mut story = Story::new();
+        story.leave(None, Volume::Ha, "default/job-events/events.1");
+        caught(check, &story, "a file of the job event store was left: shared ha:");
+
+        let mut story = Story::new();
+        story.output(".pending/v1.0.e1a1", b"1");
+        caught(check, &story, "a pending file was left: output:.pending/v1.0.e1a1");
+    }
+}

@@ -1,0 +1,127 @@
+//! S11: a partition is released only when it is not needed any more, whatever crashes next: the
+//! finishes of all subtasks that read it are durable, or the job's end is decided, or its producer's
+//! attempt does not count. (Flink 1.20 releases on a finish that is only in memory.)
+
+use revenant::ids::{ExecutionVertexId, ResultPartitionId};
+
+use super::history::{History, Released, reads};
+use super::Violation;
+
+pub fn check(history: &History) -> Result<(), Violation> {
+    history.released.iter().try_for_each(|release| judge(history, release))
+}
+
+fn judge(history: &History, release: &Released) -> Result<(), Violation> {
+    let at = release.at;
+    if history.commit_decided.is_some_and(|decided| decided < at) || lost_with_its_process(history, release) {
+        return Ok(());
+    }
+    let producer = release.partition.producer;
+    if history.counted(producer.subtask, at).is_none_or(|finish| finish.attempt != producer) {
+        return Ok(());
+    }
+    needed_by(history, release.partition, at).map_or(Ok(()), |reader| {
+        let message = format!(
+            "{} was released from {}, but {reader}",
+            release.partition, release.process
+        );
+        Err(history.violation("S11", at, message))
+    })
+}
+
+/// A restarted TaskManager clears away what its earlier incarnation left.
+fn lost_with_its_process(history: &History, release: &Released) -> bool {
+    history.held.iter().any(|held| {
+        held.partition == release.partition
+            && held.process == release.process
+            && held.incarnation < release.incarnation
+    })
+}
+
+/// Who would need the partition if the JobManager crashed at this moment.
+fn needed_by(history: &History, partition: ResultPartitionId, at: usize) -> Option<String> {
+    let consumer = history.graph.edge(partition.data_set).consumer;
+    let Some(decision) = history.initialized(consumer, at) else {
+        return Some(format!("its consumer {consumer} was not initialized"));
+    };
+    let gates = &history.graph.vertex(consumer).inputs;
+    let gate = gates.iter().position(|&data_set| data_set == partition.data_set)?;
+    (0..decision.parallelism).filter(|&subtask| reads(decision.inputs, subtask, gate, partition.index())).find_map(
+        |subtask| {
+            let subtask = ExecutionVertexId::new(consumer, subtask);
+            let Some(finish) = history.counted(subtask, at) else {
+                return Some(format!("its reader {subtask} had not finished"));
+            };
+            let durable = history.log.durable_finish(finish.attempt).is_some_and(|durable| durable <= at);
+            (!durable).then(|| format!("the finish of its reader {} was not durable", finish.attempt))
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use revenant::note::Note;
+
+    use super::*;
+    use crate::oracle::testing::{Story, attempt, caught, finished, partition, passes};
+
+    fn until_sinks() -> Story {
+        let mut story = Story::new();
+        story.run_sources().init_sinks();
+        story.finish_sink(attempt(1, 0, 1, 1)).log(1, finished(attempt(1, 0, 1, 1)));
+        story
+    }
+
+    #[test]
+    fn a_release_after_all_readers_are_durable_is_good() {
+        let mut story = until_sinks();
+        story.finish_sink(attempt(1, 1, 1, 1)).log(1, finished(attempt(1, 1, 1, 1)));
+        story.release(1, partition(attempt(0, 0, 1, 1)));
+        passes(check, &story);
+    }
+
+    #[test]
+    fn a_release_while_a_finish_is_only_buffered_is_caught() {
+        let mut story = until_sinks();
+        story.finish_sink(attempt(1, 1, 1, 1)).unsynced(1, finished(attempt(1, 1, 1, 1)));
+        story.release(1, partition(attempt(0, 0, 1, 1)));
+        caught(check, &story, "the finish of its reader v1.1.e1a1 was not durable");
+    }
+
+    #[test]
+    fn a_release_while_a_reader_runs_is_caught_and_so_is_one_before_readers_exist() {
+        let mut story = until_sinks();
+        story.release(1, partition(attempt(0, 0, 1, 1)));
+        caught(check, &story, "its reader v1.1 had not finished");
+        let mut story = Story::new();
+        story.run_sources().release(1, partition(attempt(0, 0, 1, 1)));
+        caught(check, &story, "its consumer v1 was not initialized");
+    }
+
+    #[test]
+    fn what_does_not_count_or_died_with_its_process_or_is_decided_may_go() {
+        let mut story = until_sinks();
+        story.note(Note::SubtaskReset { subtask: attempt(0, 0, 1, 1).subtask });
+        story.release(1, partition(attempt(0, 0, 1, 1)));
+        passes(check, &story);
+
+        let mut story = Story::new();
+        story.run_sources().crash_worker(1).release(1, partition(attempt(0, 0, 1, 1)));
+        passes(check, &story);
+
+        let mut story = until_sinks();
+        story.note(Note::CommitDecided { committables: vec![] });
+        story.release(1, partition(attempt(0, 0, 1, 1)));
+        passes(check, &story);
+    }
+
+    #[test]
+    fn a_release_in_a_recovery_window_is_judged_by_what_is_durable() {
+        let mut story = Story::new();
+        story.run_sources().log(1, finished(attempt(0, 0, 1, 1))).crash().lead(2);
+        story.release(2, partition(attempt(0, 1, 1, 1)));
+        passes(check, &story);
+        story.release(1, partition(attempt(0, 0, 1, 1)));
+        caught(check, &story, "d0/v0.0.e1a1 was released from task-manager-1");
+    }
+}

@@ -1,0 +1,102 @@
+//! S1: the committed output is that of a run without faults, each record once. Judged twice: file by
+//! file and byte by byte against the reference interpreter's replay of the run's witness, and
+//! without the witness against the whole table, so that a witness cannot hide a loss. Nothing else
+//! may lie in the output directory.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+
+use super::witness::witness;
+use super::{History, Violation};
+use crate::reference::Reference;
+
+pub fn check(history: &History, reference: &Reference) -> Result<(), Violation> {
+    let outcome = history.outcome;
+    let fail = |message: String| history.violation("S1", outcome.trace.len(), message);
+    let witness =
+        witness(history).ok_or_else(|| fail("the job ended though not all subtasks had finished".to_owned()))?;
+    let expected = reference.outputs(&witness).map_err(&fail)?;
+    same_files(&expected, &outcome.output).map_err(&fail)?;
+    reference.whole(&outcome.output).map_err(fail)
+}
+
+fn same_files(expected: &BTreeMap<String, Vec<u8>>, found: &BTreeMap<String, Bytes>) -> Result<(), String> {
+    for (path, bytes) in expected {
+        match found.get(path) {
+            None => return Err(format!("output file {path} is missing")),
+            Some(found) if found == bytes => {}
+            Some(found) => return Err(format!("output file {path} differs: {}", first_difference(bytes, found))),
+        }
+    }
+    match found.keys().find(|path| !expected.contains_key(*path)) {
+        Some(path) => Err(format!("output file {path} should not be there")),
+        None => Ok(()),
+    }
+}
+
+fn first_difference(expected: &[u8], found: &[u8]) -> String {
+    let mut expected = expected.split(|&byte| byte == b'\n');
+    let mut found = found.split(|&byte| byte == b'\n');
+    let mut line = 1;
+    loop {
+        let (due, is) = (expected.next(), found.next());
+        if due != is {
+            let text = |line: Option<&[u8]>| {
+                line.map_or_else(|| "the end".to_owned(), |line| format!("'{}'", String::from_utf8_lossy(line)))
+            };
+            return format!("line {line} should be {}, it is {}", text(due), text(is));
+        }
+        if due.is_none() {
+            return "it does not".to_owned();
+        }
+        line += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::oracle::testing::{Story, attempt, caught, passes, test_reference};
+
+    fn run() -> Story {
+        let mut story = Story::new();
+        story.run_sources().run_sinks().output("part-0", b"0\n2\n").output("part-1", b"1\n3\n");
+        story
+    }
+
+    fn judge(history: &History) -> Result<(), Violation> {
+        check(history, &test_reference())
+    }
+
+    #[test]
+    fn the_output_of_the_witness_is_good() {
+        passes(judge, &run());
+    }
+
+    #[test]
+    fn another_byte_a_missing_file_and_a_file_too_many_are_caught() {
+        caught(judge, run().output("part-1", b"1\n1\n"), "part-1 differs: line 2 should be '3', it is '1'");
+        caught(judge, run().output("part-2", b""), "output file part-2 should not be there");
+        caught(judge, run().output(".pending/v1.0.e1a1", b""), "output file .pending/v1.0.e1a1 should not be there");
+        let mut story = Story::new();
+        story.run_sources().run_sinks().output("part-0", b"0\n2\n");
+        caught(judge, &story, "output file part-1 is missing");
+    }
+
+    #[test]
+    fn a_witness_that_hides_a_loss_is_caught_by_the_whole() {
+        let mut story = Story::new();
+        story.start();
+        story.finish_source(attempt(0, 0, 1, 1), &[0, 1]).finish_source(attempt(0, 1, 1, 1), &[2]);
+        story.run_sinks().output("part-0", b"0\n2\n").output("part-1", b"1\n");
+        caught(judge, &story, "rows are missing");
+    }
+
+    #[test]
+    fn a_job_that_ends_before_all_has_finished_is_caught() {
+        let mut story = Story::new();
+        story.run_sources();
+        caught(judge, &story, "the job ended though not all subtasks had finished");
+    }
+}

@@ -1,0 +1,332 @@
+//! Traces made by hand for the oracles' tests: a job of two vertices, `Source` (4 splits, 2
+//! subtasks) and by hash `Sink` (2 subtasks), told step by step.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use revenant::actor::Time;
+use revenant::coordinator::SplitEnumeratorFactory;
+use revenant::disk::Volume;
+use revenant::graph::{JobEdge, JobGraph, JobVertex, Partitioner};
+use revenant::ids::{
+    ExecutionAttemptId, ExecutionVertexId, FencingToken, IntermediateDataSetId, JobVertexId, ProcessId,
+    ResultPartitionId,
+};
+use revenant::job_event::{JobEvent, record};
+use revenant::message::{IndexRange, IoMetrics, SourceSplit};
+use revenant::note::Note;
+use revenant::task::{TaskBody, TaskBodyFactory, TaskContext};
+
+use super::log::Inputs;
+use super::{History, Violation};
+use crate::reference::{Reference, ReferenceJob, Shape, Witness};
+use crate::trace::{RunDetail, RunEnd, RunOutcome, TraceEvent, TraceKind};
+
+pub const SPLITS: u32 = 4;
+
+/// Subtask `subtask` of vertex `vertex`, by the leader `epoch`.
+pub fn attempt(vertex: u32, subtask: u32, epoch: u64, number: u32) -> ExecutionAttemptId {
+    let subtask = ExecutionVertexId::new(JobVertexId(vertex), subtask);
+    ExecutionAttemptId { subtask, epoch: FencingToken(epoch), number }
+}
+
+pub fn partition(producer: ExecutionAttemptId) -> ResultPartitionId {
+    ResultPartitionId { data_set: IntermediateDataSetId(0), producer }
+}
+
+/// The record of a finish.
+pub fn finished(attempt: ExecutionAttemptId) -> JobEvent {
+    JobEvent::ExecutionVertexFinished {
+        attempt,
+        location: worker_of(attempt),
+        partitions: vec![],
+        committables: vec![],
+        metrics: IoMetrics::default(),
+        coordinator: None,
+    }
+}
+
+fn worker_of(attempt: ExecutionAttemptId) -> ProcessId {
+    ProcessId::TaskManager(attempt.subtask.subtask + 1)
+}
+
+pub struct Story {
+    outcome: RunOutcome,
+    logs: BTreeMap<u64, (Vec<u8>, u64)>,
+    sources: [ExecutionAttemptId; 2],
+    restarted: Vec<u32>,
+    token: u64,
+}
+
+impl Story {
+    pub fn new() -> Self {
+        Self {
+            outcome: RunOutcome {
+                trace: vec![],
+                hash: 0,
+                events: 0,
+                messages: 0,
+                end: Time(0),
+                ended: RunEnd::Finished,
+                output: BTreeMap::new(),
+                leftovers: vec![],
+                vacuous: vec![],
+                detail: RunDetail::default(),
+            },
+            logs: BTreeMap::new(),
+            sources: [attempt(0, 0, 1, 1), attempt(0, 1, 1, 1)],
+            restarted: vec![],
+            token: 0,
+        }
+    }
+
+    pub fn trace(&self) -> &[TraceEvent] {
+        &self.outcome.trace
+    }
+
+    fn push(&mut self, process: ProcessId, what: TraceKind) -> &mut Self {
+        let time = Time(self.outcome.trace.len() as u64 * 1_000_000);
+        let incarnation = match process {
+            ProcessId::TaskManager(n) if self.restarted.contains(&n) => 2,
+            _ => 1,
+        };
+        self.outcome.trace.push(TraceEvent { time, process, incarnation, actor: None, what });
+        self.outcome.end = time;
+        self
+    }
+
+    pub fn note(&mut self, note: Note) -> &mut Self {
+        self.push(ProcessId::JobManager, TraceKind::Note(note))
+    }
+
+    /// A leader comes and writes the first record of its epoch.
+    pub fn lead(&mut self, token: u64) -> &mut Self {
+        self.token = token;
+        self.note(Note::LeadershipAcquired { token: FencingToken(token) });
+        let accepted =
+            self.logs.iter().map(|(&epoch, (bytes, _))| (FencingToken(epoch), bytes.len() as u64)).collect();
+        self.append(token, Bytes::copy_from_slice(&record::header()));
+        self.log(token, JobEvent::EpochStarted { token: FencingToken(token), fingerprint: 1, accepted })
+    }
+
+    fn append(&mut self, epoch: u64, bytes: Bytes) {
+        self.logs.entry(epoch).or_default().0.extend_from_slice(&bytes);
+        let path = format!("default/job-events/events.{epoch}");
+        self.push(ProcessId::JobManager, TraceKind::LogAppended { volume: Volume::Ha, path, bytes });
+    }
+
+    pub fn unsynced(&mut self, epoch: u64, event: JobEvent) -> &mut Self {
+        let mut bytes = Vec::new();
+        let log = self.logs.entry(epoch).or_default();
+        record::write_record(&mut bytes, log.1, FencingToken(epoch), &event);
+        log.1 += 1;
+        self.append(epoch, bytes.into());
+        self
+    }
+
+    pub fn log(&mut self, epoch: u64, event: JobEvent) -> &mut Self {
+        self.unsynced(epoch, event).sync(epoch)
+    }
+
+    pub fn log_length(&self, epoch: u64) -> u64 {
+        self.logs[&epoch].0.len() as u64
+    }
+
+    pub fn sync(&mut self, epoch: u64) -> &mut Self {
+        let path = format!("default/job-events/events.{epoch}");
+        let length = self.log_length(epoch);
+        self.push(ProcessId::JobManager, TraceKind::LogSynced { volume: Volume::Ha, path, length })
+    }
+
+    pub fn after_crash(&mut self, epoch: u64, length: u64) -> &mut Self {
+        let path = format!("default/job-events/events.{epoch}");
+        self.push(ProcessId::JobManager, TraceKind::LogAfterCrash { volume: Volume::Ha, path, length })
+    }
+
+    pub fn crash(&mut self) -> &mut Self {
+        self.push(ProcessId::JobManager, TraceKind::Crashed { point: None, machine: false })
+    }
+
+    /// A TaskManager crashes and comes back.
+    pub fn crash_worker(&mut self, n: u32) -> &mut Self {
+        let process = ProcessId::TaskManager(n);
+        self.push(process, TraceKind::Crashed { point: None, machine: false });
+        self.restarted.push(n);
+        self.push(process, TraceKind::Started)
+    }
+
+    /// A first leader, sources initialized.
+    pub fn start(&mut self) -> &mut Self {
+        self.lead(1).init(1, 0, 2, vec![vec![], vec![]])
+    }
+
+    pub fn init(&mut self, token: u64, vertex: u32, parallelism: u32, inputs: Inputs) -> &mut Self {
+        let token = FencingToken(token);
+        self.note(Note::VertexInitialized { token, vertex: JobVertexId(vertex), parallelism, inputs })
+    }
+
+    pub fn sink_ranges(&self) -> Inputs {
+        let all = IndexRange::new(0, 1);
+        vec![vec![(all, IndexRange::new(0, 1))], vec![(all, IndexRange::new(2, 3))]]
+    }
+
+    pub fn init_sinks(&mut self) -> &mut Self {
+        self.init_sinks_under(1)
+    }
+
+    pub fn init_sinks_under(&mut self, token: u64) -> &mut Self {
+        let ranges = self.sink_ranges();
+        self.init(token, 1, 2, ranges)
+    }
+
+    /// The decision about the vertex becomes durable.
+    pub fn log_init(&mut self, epoch: u64, vertex: u32) -> &mut Self {
+        let inputs = if vertex == 0 { vec![vec![], vec![]] } else { self.sink_ranges() };
+        let vertex = JobVertexId(vertex);
+        self.log(epoch, JobEvent::ExecutionJobVertexInitialized { vertex, parallelism: 2, inputs })
+    }
+
+    pub fn deploy(&mut self, attempt: ExecutionAttemptId) -> &mut Self {
+        self.note(Note::Deployed { attempt, location: worker_of(attempt) })
+    }
+
+    pub fn started(&mut self, worker: u32, attempt: ExecutionAttemptId) -> &mut Self {
+        self.push(ProcessId::TaskManager(worker), TraceKind::Note(Note::TaskStarted { attempt }))
+    }
+
+    pub fn finish_source(&mut self, attempt: ExecutionAttemptId, splits: &[u32]) -> &mut Self {
+        self.deploy(attempt).started(attempt.subtask.subtask + 1, attempt);
+        for &split in splits {
+            self.note(Note::SplitAssigned { attempt, split });
+        }
+        let done = Note::PartitionFinished { partition: partition(attempt), bytes: 1 };
+        self.push(worker_of(attempt), TraceKind::Note(done));
+        self.sources[attempt.subtask.subtask as usize] = attempt;
+        self.note(Note::FinishAccepted { attempt, splits: splits.to_vec(), inputs: vec![] })
+    }
+
+    pub fn finish_sink(&mut self, attempt: ExecutionAttemptId) -> &mut Self {
+        self.deploy(attempt).started(attempt.subtask.subtask + 1, attempt);
+        let inputs = vec![self.sources.map(partition).to_vec()];
+        self.note(Note::FinishAccepted { attempt, splits: vec![], inputs })
+    }
+
+    pub fn run_sources(&mut self) -> &mut Self {
+        self.start();
+        self.finish_source(attempt(0, 0, 1, 1), &[0, 1]).finish_source(attempt(0, 1, 1, 1), &[2, 3])
+    }
+
+    /// Sinks are initialized and finish, the commit is decided.
+    pub fn run_sinks(&mut self) -> &mut Self {
+        let token = self.token;
+        self.init_sinks_under(token).finish_sink(attempt(1, 0, token, 1)).finish_sink(attempt(1, 1, token, 1));
+        self.note(Note::CommitDecided { committables: vec![] })
+    }
+
+    pub fn release(&mut self, worker: u32, partition: ResultPartitionId) -> &mut Self {
+        self.push(ProcessId::TaskManager(worker), TraceKind::Note(Note::PartitionReleased { partition }))
+    }
+
+    /// A reset that is decided and durable.
+    pub fn reset(&mut self, epoch: u64, subtask: ExecutionVertexId) -> &mut Self {
+        self.note(Note::SubtaskReset { subtask });
+        self.log(epoch, JobEvent::ExecutionVertexReset { subtasks: vec![subtask] })
+    }
+
+    pub fn recovered(&mut self, token: u64, kept: &[ExecutionAttemptId]) -> &mut Self {
+        self.note(Note::Recovered { token: FencingToken(token), kept: kept.to_vec(), reset: vec![] })
+    }
+
+    pub fn output(&mut self, path: &str, bytes: &'static [u8]) -> &mut Self {
+        self.outcome.output.insert(path.to_owned(), Bytes::from_static(bytes));
+        self
+    }
+
+    pub fn leave(&mut self, owner: Option<ProcessId>, volume: Volume, path: &str) -> &mut Self {
+        self.outcome.leftovers.push((owner, volume, path.to_owned()));
+        self
+    }
+
+    pub fn end(&mut self, ended: RunEnd) -> &mut Self {
+        self.outcome.ended = ended;
+        self
+    }
+}
+
+struct Nothing;
+
+impl TaskBodyFactory for Nothing {
+    fn start(&self, _: TaskContext) -> TaskBody {
+        Box::pin(async { Ok(()) })
+    }
+}
+
+impl SplitEnumeratorFactory for Nothing {
+    fn splits(&self) -> Vec<SourceSplit> {
+        (0..SPLITS).map(|id| SourceSplit { id, payload: Bytes::new() }).collect()
+    }
+}
+
+pub fn graph() -> JobGraph {
+    let data_set = IntermediateDataSetId(0);
+    let vertex = |id: u32, name: &str, inputs: Vec<_>, outputs: Vec<_>, source: bool| JobVertex {
+        id: JobVertexId(id),
+        name: name.to_owned(),
+        parallelism: None,
+        max_parallelism: Some(4),
+        inputs,
+        outputs,
+        source: source.then(|| Arc::new(Nothing) as Arc<dyn SplitEnumeratorFactory>),
+        body: Arc::new(Nothing),
+    };
+    let (producer, consumer) = (JobVertexId(0), JobVertexId(1));
+    JobGraph {
+        name: "story".to_owned(),
+        vertices: vec![
+            vertex(0, "Source", vec![], vec![data_set], true),
+            vertex(1, "Sink", vec![data_set], vec![], false),
+        ],
+        edges: vec![JobEdge { data_set, producer, consumer, partitioner: Partitioner::Hash }],
+        fingerprint: 1,
+    }
+}
+
+/// Split `n` is the row `n`; even rows go to `part-0`, odd ones to `part-1`.
+struct EvenAndOdd;
+
+impl ReferenceJob for EvenAndOdd {
+    fn outputs(&self, witness: &Witness) -> Result<BTreeMap<String, Vec<u8>>, String> {
+        let mut files = BTreeMap::from([("part-0".to_owned(), vec![]), ("part-1".to_owned(), vec![])]);
+        for split in witness.vertices[0].splits.iter().flatten() {
+            let file = files.get_mut(&format!("part-{}", split % 2)).ok_or("no file")?;
+            file.extend_from_slice(format!("{split}\n").as_bytes());
+        }
+        Ok(files)
+    }
+
+    fn whole(&self, files: &BTreeMap<String, Bytes>) -> Result<(), String> {
+        let rows = files.values().map(|bytes| bytes.iter().filter(|&&byte| byte == b'\n').count()).sum::<usize>();
+        if rows == SPLITS as usize { Ok(()) } else { Err("rows are missing".to_owned()) }
+    }
+}
+
+pub fn test_reference() -> Reference {
+    Reference::with_job(Shape::of(&graph(), 128), Box::new(EvenAndOdd))
+}
+
+pub fn with_history<T>(story: &Story, look: impl FnOnce(&History) -> T) -> T {
+    let (graph, shape) = (graph(), Shape::of(&graph(), 128));
+    look(&History::new(&graph, &shape, &story.outcome))
+}
+
+pub fn passes(check: fn(&History) -> Result<(), Violation>, story: &Story) {
+    with_history(story, |history| check(history).unwrap_or_else(|violation| panic!("{violation}")));
+}
+
+pub fn caught(check: fn(&History) -> Result<(), Violation>, story: &Story, message: &str) {
+    with_history(story, |history| {
+        let violation = check(history).expect_err("the oracle sees nothing");
+        assert!(violation.message.contains(message), "{violation}");
+    });
+}

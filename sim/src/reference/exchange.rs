@@ -1,0 +1,105 @@
+//! How records travel from producers to consumers: dealt to subpartitions by hash or round robin,
+//! read by ranges in the order (partition, subpartition). Written from the description of the
+//! engine's exchanges, not from their code.
+
+use revenant::message::IndexRange;
+use serde::Serialize;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Records by partition (the producer's subtask) and subpartition, in the order of production.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DataSet<T> {
+    partitions: Vec<Vec<Vec<T>>>,
+}
+
+impl<T: Copy> DataSet<T> {
+    /// By the hash of the key's postcard encoding.
+    pub fn by_hash<K: Serialize>(
+        producers: &[Vec<T>],
+        subpartitions: u32,
+        key_of: impl Fn(T) -> K,
+    ) -> Result<Self, String> {
+        Self::deal(producers, subpartitions, |_, _, record| {
+            let key = postcard::to_stdvec(&key_of(record)).map_err(|error| format!("a key: {error}"))?;
+            Ok(xxh3_64(&key) % u64::from(subpartitions))
+        })
+    }
+
+    /// Round robin; each producer begins at its own index.
+    pub fn rebalanced(producers: &[Vec<T>], subpartitions: u32) -> Result<Self, String> {
+        Self::deal(producers, subpartitions, |producer, nth, _| {
+            Ok((producer as u64 + nth as u64) % u64::from(subpartitions))
+        })
+    }
+
+    fn deal(
+        producers: &[Vec<T>],
+        subpartitions: u32,
+        choose: impl Fn(usize, usize, T) -> Result<u64, String>,
+    ) -> Result<Self, String> {
+        let mut partitions = vec![vec![Vec::new(); subpartitions as usize]; producers.len()];
+        for (producer, (records, partition)) in producers.iter().zip(&mut partitions).enumerate() {
+            for (nth, &record) in records.iter().enumerate() {
+                partition[choose(producer, nth, record)? as usize].push(record);
+            }
+        }
+        Ok(Self { partitions })
+    }
+
+    /// What a consumer with these ranges gets.
+    pub fn read(&self, (partitions, subpartitions): (IndexRange, IndexRange)) -> Result<Vec<T>, String> {
+        let mut records = Vec::new();
+        for partition in partitions.indices() {
+            for subpartition in subpartitions.indices() {
+                let found = self.partitions.get(partition as usize).and_then(|all| all.get(subpartition as usize));
+                let found = found.ok_or_else(|| format!("there is no subpartition {partition}/{subpartition}"))?;
+                records.extend(found);
+            }
+        }
+        Ok(records)
+    }
+
+    /// What each subtask gets that reads gate 0 with these ranges.
+    pub fn read_all(&self, inputs: &[Vec<(IndexRange, IndexRange)>]) -> Result<Vec<Vec<T>>, String> {
+        inputs
+            .iter()
+            .map(|gates| self.read(*gates.first().ok_or("a subtask has no input ranges")?))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rebalance_deals_in_turn_from_the_producers_own_index() {
+        let data = DataSet::rebalanced(&[vec![1, 2, 3, 4], vec![5, 6]], 3).unwrap();
+        assert_eq!(data.partitions, [[vec![1, 4], vec![2], vec![3]], [vec![], vec![5], vec![6]]]);
+    }
+
+    #[test]
+    fn a_key_is_always_in_one_subpartition_and_all_of_them_are_used() {
+        let records: Vec<i64> = (0..100).chain(0..100).collect();
+        let data = DataSet::by_hash(&[records], 4, |record| record).unwrap();
+        let mut count = 0;
+        for subpartition in &data.partitions[0] {
+            let (first, second) = subpartition.split_at(subpartition.len() / 2);
+            assert_eq!(first, second);
+            assert!(!first.is_empty());
+            count += subpartition.len();
+        }
+        assert_eq!(count, 200);
+    }
+
+    #[test]
+    fn a_consumer_reads_partition_by_partition_and_in_each_subpartition_by_subpartition() {
+        let data = DataSet::rebalanced(&[vec![1, 2, 3], vec![4, 5, 6]], 3).unwrap();
+        let read = |p: (u32, u32), s: (u32, u32)| {
+            data.read((IndexRange::new(p.0, p.1), IndexRange::new(s.0, s.1)))
+        };
+        assert_eq!(read((0, 1), (1, 2)).unwrap(), [2, 3, 4, 5]);
+        assert!(read((0, 2), (0, 0)).is_err());
+        assert!(read((0, 0), (0, 3)).is_err());
+    }
+}

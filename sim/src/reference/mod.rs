@@ -1,0 +1,89 @@
+//! What a job's output must be: a sequential interpreter of each registered job that reads the table
+//! itself and cuts, deals and sorts by code of its own. It never imports the engine's operators,
+//! scheduler, partitioners or connectors; it shares with the engine only ids and the job graph's
+//! shape.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use revenant::config::{Configuration, JobArguments};
+use revenant::graph::JobGraph;
+
+mod by_ship_date;
+mod exchange;
+mod line_items;
+mod rows;
+mod shape;
+mod table;
+mod totals;
+mod witness;
+
+use by_ship_date::ByShipDate;
+use line_items::LineItems;
+use totals::TotalsOfTable;
+
+pub use shape::Shape;
+pub use witness::{VertexWitness, Witness};
+
+/// Bytes of the output files, by path.
+pub type Files = BTreeMap<String, Vec<u8>>;
+
+/// The meaning of one job.
+pub trait ReferenceJob: Send + Sync {
+    /// Every output file of a run with this witness, with its exact bytes; or why no such run can be.
+    fn outputs(&self, witness: &Witness) -> Result<Files, String>;
+
+    /// Whether the files are an output of the whole table, whatever the witness; or what is wrong.
+    fn whole(&self, files: &BTreeMap<String, Bytes>) -> Result<(), String>;
+}
+
+/// How many witnesses' outputs are kept. Most runs of a scenario have one of few witnesses.
+const KEPT: usize = 256;
+
+/// The reference of a scenario, shared by all of its runs.
+pub struct Reference {
+    shape: Shape,
+    job: Box<dyn ReferenceJob>,
+    known: Mutex<BTreeMap<Witness, Arc<Files>>>,
+}
+
+impl Reference {
+    /// The reference of a registered job.
+    pub fn new(graph: &JobGraph, job: &JobArguments, config: &Configuration) -> Result<Self, String> {
+        let shape = Shape::of(graph, config.max_parallelism);
+        let meaning: Box<dyn ReferenceJob> = match job.name.as_str() {
+            "lineitem-by-ship-date" => Box::new(ByShipDate::new(LineItems::of(job)?, &shape)?),
+            "lineitem-totals" => Box::new(TotalsOfTable::new(LineItems::of(job)?)),
+            name => return Err(format!("there is no reference of the job '{name}'")),
+        };
+        Ok(Self::with_job(shape, meaning))
+    }
+
+    pub fn with_job(shape: Shape, job: Box<dyn ReferenceJob>) -> Self {
+        Self { shape, job, known: Mutex::default() }
+    }
+
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// See [`ReferenceJob::outputs`].
+    pub fn outputs(&self, witness: &Witness) -> Result<Arc<Files>, String> {
+        let known = || self.known.lock().expect("nothing panics under this lock");
+        if let Some(files) = known().get(witness) {
+            return Ok(Arc::clone(files));
+        }
+        let files = Arc::new(self.job.outputs(witness)?);
+        let mut known = known();
+        if known.len() < KEPT {
+            known.insert(witness.clone(), Arc::clone(&files));
+        }
+        Ok(files)
+    }
+
+    /// See [`ReferenceJob::whole`].
+    pub fn whole(&self, files: &BTreeMap<String, Bytes>) -> Result<(), String> {
+        self.job.whole(files)
+    }
+}

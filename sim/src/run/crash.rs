@@ -1,0 +1,110 @@
+//! Death of processes: by a fault, together with another, or by their own exit.
+
+use std::time::Duration;
+
+use madsim::runtime::Handle;
+use revenant::actor::ExitStatus;
+use revenant::ids::ProcessId;
+
+use super::world::Shared;
+use crate::agenda::{Due, Entry, ProcessIndex};
+use crate::scenario::{Action, RestartAfter, Trigger};
+use crate::trace::{RunEnd, TraceKind};
+
+/// How often a process that exits with a failure is started again.
+const FAILURES_MAX: u32 = 20;
+
+impl Shared {
+    /// Carries out a fault, if its process is alive; says whether it did.
+    pub fn act(&self, fault: usize, point: Option<String>) -> bool {
+        let Action::Crash { process, machine } = self.scenario.faults[fault].action;
+        let Some(process) = self.index_of(process) else { return false };
+        {
+            let mut world = self.world();
+            if world.fired[fault] || !world.processes[process].alive {
+                return false;
+            }
+            world.fired[fault] = true;
+            world.record.fold(&("fault", fault as u64));
+            world.trace(process, TraceKind::FaultFired { fault });
+        }
+        let restart = self.scenario.faults[fault].restart_after;
+        let restart = restart.unwrap_or(self.scenario.cluster.restart_after);
+        self.end_process(process, machine, TraceKind::Crashed { point, machine });
+        if let RestartAfter::After(after) = restart {
+            self.restart(process, after);
+        }
+        self.crash_together(process);
+        true
+    }
+
+    /// The process ends by itself.
+    pub fn exit(&self, process: ProcessIndex, status: ExitStatus) {
+        let failure = match status {
+            ExitStatus::Success => None,
+            ExitStatus::Failure(reason) => Some(reason),
+        };
+        self.end_process(process, false, TraceKind::Exited { failure: failure.clone() });
+        let mut world = self.world();
+        let state = &mut world.processes[process];
+        if state.id == ProcessId::Client {
+            let end = failure.map_or(RunEnd::Finished, |reason| RunEnd::Failed { reason });
+            world.settle(end);
+        } else if failure.is_some() && state.failures < FAILURES_MAX {
+            state.failures += 1;
+            drop(world);
+            if let RestartAfter::After(after) = self.scenario.cluster.restart_after {
+                self.restart(process, after);
+            }
+        }
+    }
+
+    fn restart(&self, process: ProcessIndex, after: Duration) {
+        let at = self.world().now + after;
+        self.agenda.lock().push(at, 0, Entry { process, due: Due::Boot });
+    }
+
+    /// Kills the node and records what its death does to the disks.
+    fn end_process(&self, process: ProcessIndex, machine: bool, what: TraceKind) {
+        let node = {
+            let mut world = self.world();
+            let state = &mut world.processes[process];
+            state.alive = false;
+            let (id, incarnation, node) = (state.id, state.incarnation, state.node);
+            tracing::info!(target: "revenant_sim", at = %world.now, process = %id, incarnation, ?what, "process ended");
+            let now = world.now;
+            world.record.fold(&("end", now, id, incarnation, machine));
+            world.trace(process, what);
+            node
+        };
+        self.disks.expect_kill(machine);
+        if let Some(node) = node {
+            Handle::current().kill(node);
+        }
+        let mut world = self.world();
+        for (actor, what) in self.disks.take_aftermath() {
+            let (id, incarnation) = (world.processes[process].id, world.processes[process].incarnation);
+            match &what {
+                TraceKind::LogAppended { path, bytes, .. } => world.record.fold(&("appended", path, bytes)),
+                TraceKind::LogSynced { path, length, .. } => world.record.fold(&("synced", path, length)),
+                TraceKind::LogAfterCrash { path, length, .. } => world.record.fold(&("left", path, length)),
+                _ => {}
+            }
+            let now = world.now;
+            world.record.trace(now, id, incarnation, actor, what);
+        }
+    }
+
+    /// Fires the faults that wait for the death of this incarnation.
+    fn crash_together(&self, process: ProcessIndex) {
+        let (id, number) = {
+            let world = self.world();
+            (world.processes[process].id, world.processes[process].incarnation)
+        };
+        for (index, fault) in self.scenario.faults.iter().enumerate() {
+            if fault.at == (Trigger::CrashOf { process: id, incarnation: number }) {
+                self.act(index, None);
+            }
+        }
+    }
+}

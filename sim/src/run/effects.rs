@@ -1,0 +1,112 @@
+//! The door: how each effect of an actor leaves it.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use revenant::actor::{Effect, Time};
+use revenant::ids::{ActorId, Address};
+use revenant::message::Message;
+use revenant::note::Note;
+
+use super::process::{Fate, Process};
+use crate::agenda::{Due, Entry};
+use crate::draw::Purpose;
+use crate::trace::{RunEnd, TraceKind};
+
+impl Process {
+    /// Carries out one effect of `actor`.
+    pub(super) fn leaves(&mut self, now: Time, actor: ActorId, effect: Effect) -> Fate {
+        let shared = &self.shared;
+        let from = Address::new(self.boot.process, actor);
+        match effect {
+            Effect::Send { to, message } => return self.send(now, from, to, message),
+            Effect::SetTimer { timer, at } => {
+                let order = shared.world().draws.draw(Purpose::TimerOrder, from).order;
+                shared.agenda.lock().set_timer(at.max(now), order, self.index, actor, timer);
+            }
+            Effect::CancelTimer { timer } => shared.agenda.lock().cancel_timer(self.index, actor, timer),
+            Effect::Disk { op, volume, action, purpose } => {
+                let (ticket, at, order) = shared.disks.lock().begin(now, from, volume, purpose, action);
+                let entry = Entry { process: self.index, due: Due::Disk { actor, op, ticket } };
+                shared.agenda.lock().push(at, order, entry);
+            }
+            Effect::Spawn(task) => {
+                let id = ActorId::Task(task.attempt);
+                let make = shared.engine().task_actor;
+                let made = catch_unwind(AssertUnwindSafe(|| make(&self.boot, &shared.program, *task)));
+                let (at, order) = self.local_arrival(now, from, id, "spawn");
+                match made {
+                    Ok(task) => self.add(id, task, at, order),
+                    Err(panic) => {
+                        self.panicked(id, &*panic);
+                        return Fate::Dead;
+                    }
+                }
+            }
+            Effect::Stop(id) => {
+                self.actors.remove(&id);
+                self.shared.agenda.lock().cancel_actor(self.index, id);
+            }
+            Effect::Note(note) => self.note(now, actor, note),
+            Effect::Exit(status) => {
+                shared.exit(self.index, status);
+                return Fate::Dead;
+            }
+        }
+        Fate::Alive
+    }
+
+    fn local_arrival(&self, now: Time, from: Address, to: ActorId, kind: &'static str) -> (Time, u64) {
+        let me = (self.index, self.incarnation);
+        let to = Address::new(self.boot.process, to);
+        self.shared.network.lock().arrival(now, (from, me), (to, me), kind)
+    }
+
+    /// A message goes to the incarnation that is alive now; if there is none, it is lost.
+    fn send(&self, now: Time, from: Address, to: Address, mut message: Message) -> Fate {
+        if self.shared.options.codec {
+            match postcard::to_stdvec(&message).and_then(|bytes| postcard::from_bytes(&bytes)) {
+                Ok(decoded) => message = decoded,
+                Err(error) => {
+                    let message = format!("{} cannot go over the wire: {error}", message.kind());
+                    let process = self.boot.process;
+                    self.shared.world().stop(RunEnd::Panicked { process, actor: from.actor, message });
+                    return Fate::Dead;
+                }
+            }
+        }
+        let Some(receiver) = self.shared.index_of(to.process) else { return Fate::Alive };
+        let incarnation = {
+            let world = self.shared.world();
+            let receiver = &world.processes[receiver];
+            if !receiver.alive {
+                return Fate::Alive;
+            }
+            receiver.incarnation
+        };
+        let sender = (self.index, self.incarnation);
+        let kind = message.kind();
+        tracing::trace!(%to, kind, "send");
+        let (at, order) =
+            self.shared.network.lock().arrival(now, (from, sender), (to, (receiver, incarnation)), kind);
+        let due = Due::Message { from, sender: self.index, actor: to.actor, message };
+        self.shared.agenda.lock().push(at, order, Entry { process: receiver, due });
+        Fate::Alive
+    }
+
+    fn note(&self, now: Time, actor: ActorId, note: Note) {
+        let detail = matches!(
+            note,
+            Note::EventBuffered { .. }
+                | Note::EventsDurable { .. }
+                | Note::SplitAssigned { .. }
+                | Note::TaskStarted { .. }
+        );
+        if detail {
+            tracing::debug!(target: "revenant::note", "{note:?}");
+        } else {
+            tracing::info!(target: "revenant::note", "{note:?}");
+        }
+        let mut world = self.shared.world();
+        world.record.trace(now, self.boot.process, self.incarnation, Some(actor), TraceKind::Note(note));
+    }
+}

@@ -1,0 +1,162 @@
+//! One incarnation of a process: its actors, and how an event is handled.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use revenant::actor::{Actor, Boot, Event, Outbox, Time};
+use revenant::ids::ActorId;
+
+use super::points::{Place, Points};
+use super::turn::Turn;
+use super::world::Shared;
+use crate::agenda::{Due, Entry, ProcessIndex};
+use crate::trace::RunEnd;
+
+/// Lives until it is killed: the future of a process's node.
+pub async fn incarnation(shared: Arc<Shared>, index: ProcessIndex) {
+    if let Some(mut process) = Process::boot(Arc::clone(&shared), index) {
+        while let Some((time, entry)) = Turn::of(&shared, index).await {
+            if process.happens(time, entry) == Fate::Dead {
+                break;
+            }
+        }
+    }
+    // The process is killed or the run has stopped: nothing may leave any more, and the executor
+    // drops this task when it sees the kill.
+    let conductor = shared.process_count();
+    shared.world().pass(conductor);
+    std::future::pending::<()>().await;
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Fate {
+    Alive,
+    Dead,
+}
+
+pub struct ActorSlot {
+    actor: Box<dyn Actor>,
+    /// Events that it has got.
+    events: u64,
+}
+
+pub struct Process {
+    pub(super) shared: Arc<Shared>,
+    pub(super) index: ProcessIndex,
+    pub(super) boot: Boot,
+    pub(super) incarnation: u32,
+    pub(super) actors: BTreeMap<ActorId, ActorSlot>,
+    outbox: Outbox,
+    points: Points,
+}
+
+impl Process {
+    fn boot(shared: Arc<Shared>, index: ProcessIndex) -> Option<Self> {
+        let (boot, incarnation) = shared.boot_record(index);
+        let made = catch_unwind(AssertUnwindSafe(|| (shared.engine().actors)(&boot, &shared.program)));
+        let collect = shared.options.collect_points == Some(boot.process);
+        let points = Points::new(boot.process, incarnation, &shared.scenario.faults, collect);
+        let mut process =
+            Self { shared, index, boot, incarnation, actors: BTreeMap::new(), outbox: Outbox::new(), points };
+        match made {
+            Ok(actors) => {
+                let now = process.shared.world().now;
+                for (order, (id, actor)) in actors.into_iter().enumerate() {
+                    process.add(id, actor, now, order as u64);
+                }
+                Some(process)
+            }
+            Err(panic) => {
+                process.panicked(ActorId::Master, &*panic);
+                None
+            }
+        }
+    }
+
+    /// Adds an actor, to be started at `at`.
+    pub(super) fn add(&mut self, id: ActorId, actor: Box<dyn Actor>, at: Time, order: u64) {
+        self.actors.insert(id, ActorSlot { actor, events: 0 });
+        let entry = Entry { process: self.index, due: Due::Start { actor: id } };
+        self.shared.agenda.lock().push(at, order, entry);
+    }
+
+    fn happens(&mut self, now: Time, entry: Entry) -> Fate {
+        match entry.due {
+            Due::Start { actor } => self.deliver(now, actor, Event::Start),
+            Due::Message { from, actor, message, .. } => {
+                self.deliver(now, actor, Event::Message { from, message })
+            }
+            Due::Timer { actor, timer } => self.deliver(now, actor, Event::Timer(timer)),
+            Due::Disk { actor, op, ticket } => {
+                let Some((result, happening)) = self.shared.disks.lock().complete(ticket) else {
+                    return Fate::Alive;
+                };
+                if let Some((actor, what)) = happening {
+                    let (process, incarnation) = (self.boot.process, self.incarnation);
+                    self.shared.world().record.trace(now, process, incarnation, actor, what);
+                }
+                self.deliver(now, actor, Event::Disk { op, result })
+            }
+            Due::Boot | Due::Fault(_) => Fate::Alive,
+        }
+    }
+
+    /// Hands the event to its actor, if there is (still) one, and lets the effects leave.
+    fn deliver(&mut self, now: Time, id: ActorId, event: Event) -> Fate {
+        let Some(slot) = self.actors.get_mut(&id) else { return Fate::Alive };
+        slot.events += 1;
+        let (process, incarnation) = (self.boot.process, self.incarnation);
+        let run_event = self.shared.world().record.event(now, process, incarnation, id, &event);
+        let _span =
+            tracing::error_span!("handle", at = %now, by = %format_args!("{process}/{incarnation}:{id}"))
+                .entered();
+        tracing::trace!(?event, "event");
+        let mut outbox = std::mem::take(&mut self.outbox);
+        let handled = catch_unwind(AssertUnwindSafe(|| slot.actor.handle(now, event, &mut outbox)));
+        if let Err(panic) = handled {
+            self.panicked(id, &*panic);
+            return Fate::Dead;
+        }
+        let mut place = Place { actor: id, event: slot.events, effect: 0, time: now, run_event };
+        for effect in outbox.drain() {
+            if effect.counts() {
+                if self.passes(place, Some(&effect)) == Fate::Dead {
+                    return Fate::Dead;
+                }
+                place.effect += 1;
+            }
+            if self.leaves(now, id, effect) == Fate::Dead {
+                return Fate::Dead;
+            }
+        }
+        self.outbox = outbox;
+        self.passes(place, None)
+    }
+
+    /// Passes a crash point, or dies at it.
+    fn passes(&mut self, place: Place, next: Option<&revenant::actor::Effect>) -> Fate {
+        if self.points.idle() {
+            return Fate::Alive;
+        }
+        let (fires, found) = self.points.before(place, next);
+        if let Some(found) = found {
+            self.shared.world().record.point(found);
+        }
+        for (fault, point) in fires {
+            self.shared.act(fault, Some(point));
+        }
+        if self.shared.world().processes[self.index].alive { Fate::Alive } else { Fate::Dead }
+    }
+
+    pub(super) fn panicked(&self, actor: ActorId, panic: &(dyn std::any::Any + Send)) {
+        let message = panic
+            .downcast_ref::<String>()
+            .map(String::as_str)
+            .or_else(|| panic.downcast_ref::<&str>().copied())
+            .unwrap_or("a panic without a message");
+        let end = RunEnd::Panicked { process: self.boot.process, actor, message: message.to_owned() };
+        self.shared.world().stop(end);
+    }
+}

@@ -1,0 +1,73 @@
+//! What is kept of a run: trace, hash, counts, and what the options ask for.
+
+use std::hash::Hash;
+
+use revenant::actor::{Event, Time};
+use revenant::ids::{ActorId, ProcessId};
+
+use super::RunOptions;
+use crate::digest::Digest;
+use crate::trace::{FoundPoint, RunDetail, TraceEvent, TraceKind};
+
+#[derive(Debug, Default)]
+pub struct Record {
+    pub trace: Vec<TraceEvent>,
+    pub hash: u64,
+    pub events: u64,
+    pub messages: u64,
+    pub detail: RunDetail,
+    keep_chain: bool,
+    keep_text: bool,
+}
+
+impl Record {
+    pub fn new(seed: u64, options: &RunOptions) -> Self {
+        Self {
+            hash: Digest::of(seed, "run"),
+            keep_chain: options.keep_chain,
+            keep_text: options.keep_text,
+            ..Self::default()
+        }
+    }
+
+    /// Adds to the run's hash.
+    pub fn fold(&mut self, value: &impl Hash) {
+        self.hash = Digest::of(self.hash, value);
+    }
+
+    pub fn trace(
+        &mut self,
+        time: Time,
+        process: ProcessId,
+        incarnation: u32,
+        actor: Option<ActorId>,
+        what: TraceKind,
+    ) {
+        self.trace.push(TraceEvent { time, process, incarnation, actor, what });
+    }
+
+    /// An event is about to be handled; returns its number, from 1.
+    pub fn event(
+        &mut self,
+        time: Time,
+        process: ProcessId,
+        incarnation: u32,
+        actor: ActorId,
+        event: &Event,
+    ) -> u64 {
+        self.events += 1;
+        self.messages += u64::from(matches!(event, Event::Message { .. }));
+        self.fold(&(time, process, incarnation, actor, event));
+        if self.keep_chain {
+            self.detail.chain.push(self.hash);
+        }
+        if self.keep_text {
+            self.detail.text.push(format!("{time} {process}/{incarnation}:{actor} {event:?}"));
+        }
+        self.events
+    }
+
+    pub fn point(&mut self, point: FoundPoint) {
+        self.detail.points.push(point);
+    }
+}

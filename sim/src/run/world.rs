@@ -1,0 +1,249 @@
+//! What the tasks of a run share: the state of every process, the faults, the record, the baton.
+
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::Waker;
+use std::time::Duration;
+
+use madsim::plugin::simulator;
+use madsim::runtime::Handle;
+use madsim::task::NodeId;
+use madsim::time::TimeHandle;
+use revenant::actor::{Boot, Time};
+use revenant::api::Program;
+use revenant::config::Configuration;
+use revenant::disk::Volume;
+use revenant::ids::{ProcessId, SessionId};
+
+use super::process::incarnation;
+use super::record::Record;
+use super::{Engine, RunOptions};
+use crate::agenda::{Agenda, AgendaState, ProcessIndex};
+use crate::disk::{Disks, DisksState};
+use crate::draw::{Draws, Purpose};
+use crate::network::{Network, NetworkState};
+use crate::scenario::{DurationRange, InFlight, Scenario};
+use crate::trace::{RunEnd, TraceKind};
+
+/// What goes on after the client has ended, so that processes can tidy up.
+const SETTLE: Duration = Duration::from_secs(2);
+const BOOT_OFFSET: DurationRange =
+    DurationRange { min: Duration::from_micros(1), max: Duration::from_micros(200) };
+
+#[derive(Debug)]
+pub struct ProcessState {
+    pub id: ProcessId,
+    pub node: Option<NodeId>,
+    /// 0 before the first start.
+    pub incarnation: u32,
+    pub alive: bool,
+    /// Restarts after an exit with failure.
+    pub failures: u32,
+}
+
+#[derive(Debug)]
+pub struct World {
+    pub now: Time,
+    /// Index of the process that may go on; the number of processes for the conductor.
+    pub baton: ProcessIndex,
+    pub wakers: Vec<Option<Waker>>,
+    pub processes: Vec<ProcessState>,
+    /// For each fault of the scenario.
+    pub fired: Vec<bool>,
+    pub record: Record,
+    pub ended: Option<RunEnd>,
+    /// Nothing after this is worth waiting for once the run has ended.
+    settle_until: Time,
+    pub draws: Draws,
+}
+
+impl World {
+    /// Lets another go on.
+    pub fn pass(&mut self, next: ProcessIndex) {
+        self.baton = next;
+        if let Some(waker) = &self.wakers[next] {
+            waker.wake_by_ref();
+        }
+    }
+
+    /// The run is over at once. What ended first stays.
+    pub fn stop(&mut self, end: RunEnd) {
+        self.ended.get_or_insert(end);
+        self.settle_until = self.now;
+    }
+
+    /// The run is over as soon as it has settled.
+    pub fn settle(&mut self, end: RunEnd) {
+        self.ended.get_or_insert(end);
+        self.settle_until = self.now + SETTLE;
+    }
+
+    pub fn settled(&self, agenda: &mut AgendaState) -> bool {
+        self.settle_until <= self.now
+            || agenda.work == 0
+            || agenda.peek().is_none_or(|(time, _)| time > self.settle_until)
+    }
+
+    pub fn trace(&mut self, process: ProcessIndex, what: TraceKind) {
+        let (id, incarnation) = (self.processes[process].id, self.processes[process].incarnation);
+        self.record.trace(self.now, id, incarnation, None, what);
+    }
+}
+
+/// Everything of a run. One thread uses it; the locks are what madsim's bounds ask for.
+pub struct Shared {
+    pub scenario: Scenario,
+    pub options: RunOptions,
+    pub program: Arc<Program>,
+    config: Configuration,
+    pub agenda: Arc<Agenda>,
+    pub network: Arc<Network>,
+    pub disks: Arc<Disks>,
+    world: Mutex<World>,
+    clock: TimeHandle,
+}
+
+impl Shared {
+    /// Must be called inside the runtime, once.
+    pub fn new(scenario: Scenario, program: Arc<Program>, options: RunOptions) -> Self {
+        let seed = scenario.schedule.seed;
+        let processes: Vec<ProcessState> = scenario
+            .processes()
+            .map(|id| ProcessState { id, node: None, incarnation: 0, alive: false, failures: 0 })
+            .collect();
+        let world = World {
+            now: Time(0),
+            baton: processes.len(),
+            wakers: vec![None; processes.len() + 1],
+            processes,
+            fired: vec![false; scenario.faults.len()],
+            record: Record::new(seed, &options),
+            ended: None,
+            settle_until: Time(0),
+            draws: Draws::new(seed),
+        };
+        let (agenda, network, disks) = (simulator::<Agenda>(), simulator::<Network>(), simulator::<Disks>());
+        agenda.lock().sent_dies_with_sender = scenario.network.in_flight_at_crash == InFlight::Lost;
+        *network.lock() = NetworkState::new(seed, scenario.network.latency);
+        *disks.lock() = DisksState::new(seed, scenario.disk);
+        Self {
+            config: scenario.configuration(),
+            scenario,
+            options,
+            program,
+            agenda,
+            network,
+            disks,
+            world: Mutex::new(world),
+            clock: TimeHandle::current(),
+        }
+    }
+
+    pub fn world(&self) -> MutexGuard<'_, World> {
+        self.world.lock().expect("no panic under this lock")
+    }
+
+    pub fn engine(&self) -> Engine {
+        self.options.engine
+    }
+
+    /// Two of the processes are not TaskManagers' numbers: see [`Scenario::processes`].
+    pub const fn process_count(&self) -> usize {
+        3 + self.scenario.cluster.task_managers as usize
+    }
+
+    pub fn index_of(&self, process: ProcessId) -> Option<ProcessIndex> {
+        let index = match process {
+            ProcessId::HighAvailability => 0,
+            ProcessId::Client => 1,
+            ProcessId::JobManager => 2,
+            ProcessId::TaskManager(n) => 2 + n as usize,
+        };
+        (index < self.process_count()).then_some(index)
+    }
+
+    pub fn boot_offset(&self, process: ProcessIndex) -> Duration {
+        self.world().draws.draw(Purpose::BootOffset, process as u64).within(BOOT_OFFSET)
+    }
+
+    pub fn nodes(&self) -> Vec<NodeId> {
+        self.world().processes.iter().filter_map(|process| process.node).collect()
+    }
+
+    /// Lets madsim's clock follow the agenda; it may be ahead by what its executor adds per poll.
+    pub fn advance_clock(&self, now: Time) {
+        let behind = now.since(Time(0)).saturating_sub(self.clock.elapsed());
+        if !behind.is_zero() {
+            self.clock.advance(behind);
+        }
+    }
+
+    /// Starts a new incarnation, which then holds the baton.
+    pub fn boot(self: &Arc<Self>, process: ProcessIndex) {
+        let (id, node) = {
+            let mut world = self.world();
+            let state = &mut world.processes[process];
+            state.incarnation += 1;
+            state.alive = true;
+            let (id, incarnation, node) = (state.id, state.incarnation, state.node);
+            let now = world.now;
+            world.record.fold(&("start", now, id, incarnation));
+            world.trace(process, TraceKind::Started);
+            world.wakers[process] = None;
+            world.baton = process;
+            (id, node)
+        };
+        if let Some(node) = node {
+            return Handle::current().restart(node);
+        }
+        let shared = Arc::clone(self);
+        let node = Handle::current()
+            .create_node()
+            .name(id.to_string())
+            .init(move || incarnation(Arc::clone(&shared), process))
+            .build()
+            .id();
+        self.world().processes[process].node = Some(node);
+        self.agenda.add_node(node, process);
+        self.network.add_node(node, process);
+        self.disks.add_node(node, id);
+    }
+
+    /// What an incarnation knows at its start.
+    pub fn boot_record(&self, process: ProcessIndex) -> (Boot, u32) {
+        let world = self.world();
+        let state = &world.processes[process];
+        let boot = Boot {
+            process: state.id,
+            session: SessionId((process as u64 + 1) << 32 | u64::from(state.incarnation)),
+            config: self.config.clone(),
+            volumes: vec![Volume::Local, Volume::Scratch, Volume::Ha, Volume::Output, Volume::Input],
+        };
+        (boot, state.incarnation)
+    }
+}
+
+/// Explains why nothing goes on: what each process last said and which timers are set.
+pub fn who_waits(world: &World, agenda: &AgendaState, why: &str) -> String {
+    let mut text = why.to_owned();
+    for (index, process) in world.processes.iter().enumerate() {
+        let state = if process.alive { "alive" } else { "down" };
+        let _ = write!(text, "\n  {}/{} {state}", process.id, process.incarnation);
+        let said = world.record.trace.iter().rev().find_map(|event| match &event.what {
+            TraceKind::Note(note) if event.process == process.id => Some((event.time, note)),
+            _ => None,
+        });
+        if let Some((time, note)) = said {
+            let _ = write!(text, "; last said at {time}: {note:?}");
+        }
+        let timers: Vec<String> = agenda
+            .timers()
+            .filter(|(owner, ..)| *owner == index)
+            .map(|(_, actor, timer, at)| format!("{actor}'s timer {} at {at}", timer.0))
+            .collect();
+        if !timers.is_empty() {
+            let _ = write!(text, "; waits for {}", timers.join(", "));
+        }
+    }
+    text
+}

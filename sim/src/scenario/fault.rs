@@ -1,0 +1,134 @@
+//! Faults: when something breaks, and what.
+
+use std::fmt;
+use std::str::FromStr;
+
+use revenant::actor::Time;
+use revenant::ids::ProcessId;
+use serde::{Deserialize, Serialize};
+
+use super::duration::{RestartAfter, Span, text_form};
+use crate::point::{CrashPoint, parse_incarnation};
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Fault {
+    pub at: Trigger,
+    #[serde(rename = "do")]
+    pub action: Action,
+    /// For crashes; without it, the cluster's `restart-after`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restart_after: Option<RestartAfter>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Trigger {
+    Point(CrashPoint),
+    Time(Time),
+    /// Together with the crash of an incarnation, whatever its cause.
+    CrashOf {
+        process: ProcessId,
+        incarnation: u32,
+    },
+}
+
+impl Trigger {
+    pub const fn process(&self) -> Option<ProcessId> {
+        match self {
+            Self::Point(point) => Some(point.process),
+            Self::Time(_) => None,
+            Self::CrashOf { process, .. } => Some(*process),
+        }
+    }
+}
+
+impl fmt::Display for Trigger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Point(point) => point.fmt(f),
+            Self::Time(time) => write!(f, "t = {}", Span(time.since(Time(0)))),
+            Self::CrashOf { process, incarnation } => write!(f, "crash of {process}/{incarnation}"),
+        }
+    }
+}
+
+impl FromStr for Trigger {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Some(time) = text.strip_prefix("t =").or_else(|| text.strip_prefix("t=")) {
+            return time.parse().map(|Span(duration)| Self::Time(Time(0) + duration));
+        }
+        if let Some(incarnation) = text.strip_prefix("crash of ") {
+            let (process, incarnation) = parse_incarnation(incarnation.trim())?;
+            return Ok(Self::CrashOf { process, incarnation });
+        }
+        text.parse()
+            .map(Self::Point)
+            .map_err(|error| format!("{error}; or 't = 12.5s', or 'crash of job-manager/1'"))
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Action {
+    /// With `machine`, what was not synced on the process's own volumes is at the disk's mercy.
+    Crash { process: ProcessId, machine: bool },
+}
+
+impl Action {
+    pub const fn process(self) -> ProcessId {
+        match self {
+            Self::Crash { process, .. } => process,
+        }
+    }
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Crash { process, machine: false } => write!(f, "crash {process}"),
+            Self::Crash { process, machine: true } => write!(f, "crash machine of {process}"),
+        }
+    }
+}
+
+impl FromStr for Action {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let process = text.strip_prefix("crash ").ok_or_else(|| {
+            format!("unknown action '{text}': expected 'crash <process>' or 'crash machine of <process>'")
+        })?;
+        let (process, machine) =
+            process.strip_prefix("machine of ").map_or((process, false), |process| (process, true));
+        Ok(Self::Crash { process: process.trim().parse()?, machine })
+    }
+}
+
+text_form!(Trigger, Action);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn triggers_and_actions_read_back_what_they_display() {
+        for text in ["t = 12500 ms", "crash of job-manager/1", "job-manager/1:master@3.0"] {
+            assert_eq!(text.parse::<Trigger>().unwrap().to_string(), text);
+        }
+        for text in ["crash job-manager", "crash machine of task-manager-2"] {
+            assert_eq!(text.parse::<Action>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn a_wrong_trigger_or_action_says_what_would_be_right() {
+        let error = "explode job-manager".parse::<Action>().unwrap_err();
+        assert!(error.contains("expected 'crash <process>'"), "{error}");
+        assert!("crash jobmanager".parse::<Action>().unwrap_err().contains("task-manager-N"));
+        assert!("noon".parse::<Trigger>().unwrap_err().contains("'t = 12.5s'"));
+        assert!("t = noon".parse::<Trigger>().unwrap_err().contains("'250 ms'"));
+    }
+}

@@ -1,0 +1,117 @@
+//! The free-form tables of a scenario: options of the engine, and arguments of the job.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use revenant::config::Configuration;
+use serde::de::{DeserializeSeed, Error, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// `[config]`: values by option name, each checked when it is read.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Options(BTreeMap<String, String>);
+
+impl Options {
+    /// Sets an option, checked as the engine does.
+    pub fn set(&mut self, key: &str, value: &str) -> Result<(), revenant::config::ConfigError> {
+        Configuration::default().set(key, value)?;
+        self.0.insert(key.to_owned(), value.to_owned());
+        Ok(())
+    }
+
+    pub fn configuration(&self) -> Configuration {
+        let mut config = Configuration::default();
+        for (key, value) in &self.0 {
+            config.set(key, value).expect("options are checked when they are set");
+        }
+        config
+    }
+}
+
+/// `[job.arguments]`: texts, numbers and booleans, all kept as text.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Arguments(pub BTreeMap<String, String>);
+
+/// A text, number or boolean, as text.
+struct Scalar(String);
+
+impl<'de> Deserialize<'de> for Scalar {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct AnyScalar;
+
+        impl Visitor<'_> for AnyScalar {
+            type Value = Scalar;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text, a number or true or false")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Scalar, E> {
+                Ok(Scalar(text.to_owned()))
+            }
+
+            fn visit_i64<E>(self, number: i64) -> Result<Scalar, E> {
+                Ok(Scalar(number.to_string()))
+            }
+
+            fn visit_u64<E>(self, number: u64) -> Result<Scalar, E> {
+                Ok(Scalar(number.to_string()))
+            }
+
+            fn visit_f64<E>(self, number: f64) -> Result<Scalar, E> {
+                Ok(Scalar(number.to_string()))
+            }
+
+            fn visit_bool<E>(self, flag: bool) -> Result<Scalar, E> {
+                Ok(Scalar(flag.to_string()))
+            }
+        }
+
+        deserializer.deserialize_any(AnyScalar)
+    }
+}
+
+/// Checks a value while it is read, so that an error knows its line.
+struct Checked<'a>(&'a str);
+
+impl<'de> DeserializeSeed<'de> for Checked<'_> {
+    type Value = String;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<String, D::Error> {
+        let Scalar(value) = Scalar::deserialize(deserializer)?;
+        Configuration::default().set(self.0, &value).map_err(D::Error::custom)?;
+        Ok(value)
+    }
+}
+
+impl<'de> Deserialize<'de> for Options {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Table;
+
+        impl<'de> Visitor<'de> for Table {
+            type Value = Options;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a table of options")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Options, A::Error> {
+                let mut options = BTreeMap::new();
+                while let Some(key) = map.next_key::<String>()? {
+                    let value = map.next_value_seed(Checked(&key))?;
+                    options.insert(key, value);
+                }
+                Ok(Options(options))
+            }
+        }
+
+        deserializer.deserialize_map(Table)
+    }
+}
+
+impl<'de> Deserialize<'de> for Arguments {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let table = BTreeMap::<String, Scalar>::deserialize(deserializer)?;
+        Ok(Self(table.into_iter().map(|(name, Scalar(value))| (name, value)).collect()))
+    }
+}

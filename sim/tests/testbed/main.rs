@@ -1,0 +1,47 @@
+//! The testbed as a whole: the engine on the simulator, judged by the oracles.
+
+mod exploration;
+mod planted_bugs;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use revenant::api::Program;
+use revenant::planted::PlantedBug;
+use revenant_sim::explore::{ExploreOptions, Report, explore};
+use revenant_sim::scenario::Scenario;
+
+/// Three stages on three TaskManagers, some hundreds of messages, a flush interval that lets
+/// crashes meet finishes in every state.
+const LINEITEM: &str = r#"
+[job]
+name = "lineitem-by-ship-date"
+
+[job.arguments]
+scale-factor = 0.0001
+splits = 6
+source-parallelism = 3
+map-parallelism = 3
+sort-parallelism = 2
+
+[cluster]
+task-managers = 3
+
+[config]
+"execution.batch.job-recovery.enabled" = true
+"job-event.store.write-buffer.flush-interval" = "4 ms"
+"taskmanager.memory.segment-size" = "1 kb"
+"#;
+
+fn program() -> Arc<Program> {
+    Arc::new(revenant::jobs::program())
+}
+
+fn scenario(text: &str) -> Scenario {
+    Scenario::parse("test", text).expect("a scenario of the tests is right")
+}
+
+fn explored(text: &str, bug: Option<PlantedBug>, threads: Option<usize>) -> Report {
+    let options = ExploreOptions { file: PathBuf::from("test.toml"), threads, limit: None, bug };
+    explore(&scenario(text), &program(), &options).expect("the job has a reference")
+}

@@ -1,0 +1,134 @@
+//! Assigns the splits of one source vertex. Every split is at any time either in the pool or with
+//! exactly one subtask; what a finished subtask holds was consumed, what an unfinished one holds
+//! comes back when it is reset (FLIP-383, OperatorCoordinator#subtaskReset).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::message::SourceSplit;
+
+use super::{CoordinatorSnapshot, SplitEnumeratorFactory};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceCoordinator {
+    splits: Vec<SourceSplit>,
+    pool: BTreeSet<u32>,
+    /// By subtask, in the order of assignment.
+    assigned: BTreeMap<u32, Vec<u32>>,
+}
+
+impl SourceCoordinator {
+    pub fn new(factory: &dyn SplitEnumeratorFactory) -> Self {
+        let splits = factory.splits();
+        let pool = splits.iter().map(|split| split.id).collect();
+        Self { splits, pool, assigned: BTreeMap::new() }
+    }
+
+    pub fn split_count(&self) -> u32 {
+        self.splits.len() as u32
+    }
+
+    /// Assigns the next split to a subtask; `None` when there is none left.
+    pub fn next_split(&mut self, subtask: u32) -> Option<SourceSplit> {
+        let id = self.pool.pop_first()?;
+        self.assigned.entry(subtask).or_default().push(id);
+        self.splits.get(id as usize).cloned()
+    }
+
+    /// What a subtask was assigned and has not given back, in order.
+    pub fn assigned(&self, subtask: u32) -> &[u32] {
+        self.assigned.get(&subtask).map_or(&[], Vec::as_slice)
+    }
+
+    /// Takes a subtask's splits back into the pool: it will run again.
+    pub fn subtask_reset(&mut self, subtask: u32) {
+        self.pool.extend(self.assigned.remove(&subtask).unwrap_or_default());
+    }
+
+    /// Flink's checkpointCoordinator(NO_CHECKPOINT): the assignments, from which the rest follows.
+    pub fn checkpoint(&self) -> CoordinatorSnapshot {
+        postcard::to_stdvec(&self.assigned).expect("a map of numbers always encodes").into()
+    }
+
+    /// Flink's resetToCheckpoint: replaces the state by a snapshot's. An error says why the
+    /// snapshot cannot be one of this source's, and leaves the state as it was.
+    pub fn reset_to_checkpoint(&mut self, snapshot: &CoordinatorSnapshot) -> Result<(), String> {
+        let assigned: BTreeMap<u32, Vec<u32>> =
+            postcard::from_bytes(snapshot).map_err(|error| format!("coordinator snapshot: {error}"))?;
+        let mut pool: BTreeSet<u32> = self.splits.iter().map(|split| split.id).collect();
+        for (subtask, splits) in &assigned {
+            for split in splits {
+                if !pool.remove(split) {
+                    return Err(format!(
+                        "coordinator snapshot: split {split} of subtask {subtask} is unknown or assigned twice"
+                    ));
+                }
+            }
+        }
+        self.pool = pool;
+        self.assigned = assigned;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+
+    struct Four;
+
+    impl SplitEnumeratorFactory for Four {
+        fn splits(&self) -> Vec<SourceSplit> {
+            (0..4).map(|id| SourceSplit { id, payload: Bytes::new() }).collect()
+        }
+    }
+
+    fn ids(coordinator: &mut SourceCoordinator, subtask: u32) -> Vec<u32> {
+        std::iter::from_fn(|| coordinator.next_split(subtask)).map(|split| split.id).collect()
+    }
+
+    #[test]
+    fn every_split_is_assigned_once() {
+        let mut coordinator = SourceCoordinator::new(&Four);
+        assert_eq!(coordinator.next_split(0).unwrap().id, 0);
+        assert_eq!(ids(&mut coordinator, 1), [1, 2, 3]);
+        assert_eq!(coordinator.assigned(1), [1, 2, 3]);
+    }
+
+    #[test]
+    fn a_reset_subtask_gives_its_splits_back() {
+        let mut coordinator = SourceCoordinator::new(&Four);
+        coordinator.next_split(0);
+        coordinator.next_split(1);
+        coordinator.subtask_reset(0);
+        assert_eq!(ids(&mut coordinator, 1), [0, 2, 3]);
+        assert_eq!(coordinator.assigned(0), [0; 0]);
+    }
+
+    #[test]
+    fn a_snapshot_restores_pool_and_assignments() {
+        let mut coordinator = SourceCoordinator::new(&Four);
+        coordinator.next_split(0);
+        coordinator.next_split(1);
+        let snapshot = coordinator.checkpoint();
+        let before = coordinator.clone();
+        ids(&mut coordinator, 2);
+        coordinator.reset_to_checkpoint(&snapshot).unwrap();
+        assert_eq!(coordinator, before);
+    }
+
+    #[test]
+    fn a_snapshot_that_cannot_be_is_refused_and_changes_nothing() {
+        let mut coordinator = SourceCoordinator::new(&Four);
+        coordinator.next_split(0);
+        let before = coordinator.clone();
+        let twice: BTreeMap<u32, Vec<u32>> = [(0, vec![1]), (1, vec![1])].into();
+        let unknown: BTreeMap<u32, Vec<u32>> = [(0, vec![9])].into();
+        for wrong in
+            [postcard::to_stdvec(&twice).unwrap(), postcard::to_stdvec(&unknown).unwrap(), vec![0xff]]
+        {
+            assert!(coordinator.reset_to_checkpoint(&wrong.into()).is_err());
+            assert_eq!(coordinator, before);
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! The events of FLIP-383, and the one that hardens their log.
+
+use serde::{Deserialize, Serialize};
+
+use crate::coordinator::CoordinatorSnapshot;
+use crate::ids::{ExecutionAttemptId, ExecutionVertexId, FencingToken, JobVertexId, ProcessId};
+use crate::message::{Committable, IndexRange, IoMetrics, PartitionWithMetrics};
+
+/// An increment of the JobMaster's state (FLIP-383, "JobEvent").
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum JobEvent {
+    /// First record of an epoch: which job it is about, and how much of each older log file is
+    /// accepted. Bytes beyond do not exist, so a paused old leader cannot add to history.
+    EpochStarted {
+        token: FencingToken,
+        fingerprint: u64,
+        /// (epoch of the file, its accepted length in bytes), rising.
+        accepted: Vec<(FencingToken, u64)>,
+    },
+    /// FLIP-383 ExecutionJobVertexInitializedEvent: decided parallelism and input information: for
+    /// each subtask and input edge the partitions and subpartitions that it reads.
+    ExecutionJobVertexInitialized {
+        vertex: JobVertexId,
+        parallelism: u32,
+        inputs: Vec<Vec<(IndexRange, IndexRange)>>,
+    },
+    /// FLIP-383 ExecutionVertexFinishedEvent.
+    ExecutionVertexFinished {
+        attempt: ExecutionAttemptId,
+        location: ProcessId,
+        partitions: Vec<PartitionWithMetrics>,
+        committables: Vec<Committable>,
+        metrics: IoMetrics,
+        /// Snapshot of the vertex's coordinator at this finish, if it has one.
+        coordinator: Option<CoordinatorSnapshot>,
+    },
+    /// These subtasks will run again: their earlier finishes do not count.
+    ExecutionVertexReset { subtasks: Vec<ExecutionVertexId> },
+    /// All earlier events cannot be believed and do not count: the job started over.
+    HistoryDiscarded { reason: String },
+}
+
+/// What the durable log says, before it is held against the partitions that exist.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Replay {
+    pub events: Vec<JobEvent>,
+    /// Set if the log is damaged beyond a torn tail, or is another job's: nothing of it is used.
+    pub damage: Option<String>,
+}
+
+/// Why the store cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct StoreFailure {
+    pub message: String,
+}

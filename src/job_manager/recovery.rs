@@ -1,0 +1,178 @@
+//! Recovery (FLIP-383, "Re-schedule after JM restart"): the log says what was decided and what had
+//! finished; the TaskManagers say which partitions still exist; what is finished and still has the
+//! partitions that unfinished consumers need stays finished, the rest runs again. What is decided
+//! here is durable before anything is scheduled (hazard B1).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::actor::{Outbox, Time};
+use crate::coordinator::SourceCoordinator;
+use crate::ids::{ExecutionVertexId, JobVertexId, ProcessId, ResultPartitionId};
+use crate::job_event::{JobEvent, Replay};
+use crate::note::Note;
+use crate::planted::PlantedBug;
+use crate::scheduler::{ExecutionGraph, Finish, RecoveredLog, fold};
+
+use super::{JobMaster, Phase, RECOVERY_TIMEOUT};
+
+/// What a recovery waits for.
+#[derive(Debug)]
+pub(super) struct Reconciling {
+    /// FLIP-383, "all partitions required to continue running".
+    required: BTreeSet<ResultPartitionId>,
+}
+
+impl JobMaster {
+    pub(super) fn store_opened(&mut self, now: Time, replay: &Arc<Replay>, out: &mut Outbox) {
+        if !matches!(self.phase, Phase::OpeningStore | Phase::RecordingJob | Phase::Contending) {
+            return;
+        }
+        self.recording.open = self.boot.config.job_recovery_enabled;
+        let mut events = replay.events.as_slice();
+        if self.is_planted(PlantedBug::SkipLastRecord) {
+            events = events.split_last().map_or(events, |(_, rest)| rest);
+        }
+        let mut damage = replay.damage.clone();
+        if let Err(reason) = self.restore(events) {
+            // The durable mark lets the next replay begin behind what this one could not believe.
+            self.execution = ExecutionGraph::new(Arc::clone(&self.execution.graph));
+            self.coordinators.clear();
+            self.record_event(JobEvent::HistoryDiscarded { reason: reason.clone() }, out);
+            damage = Some(reason);
+        }
+        let finished = self.execution.subtasks().filter_map(|(id, _)| self.execution.finish(id));
+        let finished = finished.map(|finish| finish.attempt).collect();
+        let count = replay.events.len() as u64;
+        out.note(Note::Replayed { token: self.token, events: count, finished, damage });
+
+        let required = self.execution.required_partitions().into_iter().collect();
+        self.enter(Phase::Reconciling(Reconciling { required }), out);
+        out.set_timer(RECOVERY_TIMEOUT, now + self.boot.config.previous_worker_recovery_timeout);
+        self.check_partitions(now, out);
+    }
+
+    /// Brings execution graph and coordinators to where the log says they were.
+    fn restore(&mut self, events: &[JobEvent]) -> Result<(), String> {
+        let log = fold(events, &self.execution.graph)?;
+        let RecoveredLog { initialized, finished, coordinators } = log;
+        for (vertex, inputs) in initialized {
+            self.execution.initialize(vertex, inputs);
+            self.create_coordinator(vertex);
+            if let (Some(snapshot), Some(coordinator)) =
+                (coordinators.get(&vertex), self.coordinators.get_mut(&vertex))
+            {
+                coordinator.reset_to_checkpoint(snapshot)?;
+            }
+        }
+        for finish in finished.into_values() {
+            self.execution.set_finished(finish);
+        }
+        // Splits are now with subtasks that finished, or with subtasks that will run again.
+        let unfinished =
+            self.execution.subtasks().map(|(id, _)| id).filter(|&id| !self.execution.is_finished(id));
+        for id in unfinished.collect::<Vec<_>>() {
+            self.give_splits_back(id);
+        }
+        Ok(())
+    }
+
+    pub(super) fn create_coordinator(&mut self, vertex: JobVertexId) {
+        if let Some(source) = &self.execution.graph.vertex(vertex).source {
+            self.coordinators.entry(vertex).or_insert_with(|| SourceCoordinator::new(source.as_ref()));
+        }
+    }
+
+    /// FLIP-383: OperatorCoordinator#subtaskReset for a subtask that will run again.
+    pub(super) fn give_splits_back(&mut self, id: ExecutionVertexId) {
+        if self.is_planted(PlantedBug::KeepSplits) {
+            return;
+        }
+        if let Some(coordinator) = self.coordinators.get_mut(&id.vertex) {
+            coordinator.subtask_reset(id.subtask);
+        }
+    }
+
+    /// Ends the wait early once every required partition was reported.
+    pub(super) fn check_partitions(&mut self, now: Time, out: &mut Outbox) {
+        let Phase::Reconciling(Reconciling { required }) = &self.phase else { return };
+        let reported = &self.workers.reported;
+        if required.iter().all(|partition| reported.contains_key(partition))
+            || self.is_planted(PlantedBug::ForgetPartitions)
+        {
+            self.close_recovery_window(now, out);
+        }
+    }
+
+    /// Decides with the partitions that were reported; later reports are answered with a release.
+    pub(super) fn close_recovery_window(&mut self, now: Time, out: &mut Outbox) {
+        let Phase::Reconciling(Reconciling { required }) = &mut self.phase else { return };
+        let required = std::mem::take(required);
+        out.cancel_timer(RECOVERY_TIMEOUT);
+        let reported = std::mem::take(&mut self.workers.reported);
+        let (present, missing): (Vec<_>, Vec<_>) =
+            required.into_iter().partition(|partition| reported.contains_key(partition));
+        for partition in present {
+            self.tracker.track(partition, reported[&partition].0);
+        }
+        if self.is_planted(PlantedBug::AcceptOlderAttempt) {
+            self.accept_any_attempt(&reported);
+        }
+
+        let mut reset = BTreeSet::new();
+        if !self.is_planted(PlantedBug::FinishWithoutPartitions) {
+            let roots: Vec<ExecutionVertexId> =
+                missing.iter().map(|partition| partition.producer.subtask).collect();
+            reset = self.execution.restart_set(&roots, &self.tracker);
+            self.reset_subtasks(&reset, out);
+        }
+        let mut orphans: BTreeMap<ProcessId, Vec<ResultPartitionId>> = BTreeMap::new();
+        for (partition, (location, _)) in &reported {
+            if self.tracker.get(*partition).is_none() {
+                orphans.entry(*location).or_default().push(*partition);
+            }
+        }
+        self.send_releases(orphans, out);
+        let kept = self.execution.subtasks().filter_map(|(id, _)| self.execution.finish(id));
+        let kept = kept.map(|finish| finish.attempt).collect();
+        out.note(Note::Recovered { token: self.token, kept, reset: reset.into_iter().collect() });
+
+        let sequence = self.recording.last_sequence();
+        if sequence > 0 {
+            Self::flush_events(out);
+            self.enter(Phase::LoggingRecovery { sequence }, out);
+        } else {
+            self.run(now, out);
+        }
+    }
+
+    /// [`PlantedBug::AcceptOlderAttempt`].
+    fn accept_any_attempt(&mut self, reported: &BTreeMap<ResultPartitionId, (ProcessId, Vec<u64>)>) {
+        let unfinished =
+            self.execution.subtasks().map(|(id, _)| id).filter(|&id| !self.execution.is_finished(id));
+        for id in unfinished.collect::<Vec<_>>() {
+            let of_subtask = || reported.iter().filter(|(partition, _)| partition.producer.subtask == id);
+            let Some((newest, (location, _))) = of_subtask().max_by_key(|(partition, _)| partition.producer)
+            else {
+                continue;
+            };
+            let partitions = of_subtask().filter(|(partition, _)| partition.producer == newest.producer);
+            let partitions: Vec<_> = partitions
+                .map(|(&partition, (_, bytes))| crate::message::PartitionWithMetrics {
+                    partition,
+                    subpartition_bytes: bytes.clone(),
+                })
+                .collect();
+            for partition in &partitions {
+                self.tracker.track(partition.partition, *location);
+            }
+            self.execution.set_finished(Finish {
+                attempt: newest.producer,
+                location: *location,
+                partitions,
+                committables: Vec::new(),
+                metrics: crate::message::IoMetrics::default(),
+            });
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! The TaskManagers: registration, what they report, and their loss. Every registration under a
+//! token claims the job's partitions and is asked for them; within the recovery window the answer
+//! is part of recovery, later whatever is not tracked is released.
+
+use std::collections::BTreeMap;
+
+use crate::actor::{Outbox, Time};
+use crate::ids::{Address, ExecutionAttemptId, ProcessId, ResultPartitionId, SessionId};
+use crate::message::{
+    GetAndRetainPartitionWithMetrics, HeartbeatRequest, JobTerminated, PartitionReport, RegisterTaskManager,
+    RegistrationSuccess,
+};
+use crate::note::Note;
+use crate::scheduler::SubtaskState;
+
+use super::{HEARTBEAT, JobMaster, Phase};
+
+#[derive(Debug, Default)]
+pub(super) struct Workers {
+    registered: BTreeMap<ProcessId, Worker>,
+    /// Partitions reported before the recovery window closes: where, and bytes by subpartition.
+    pub(super) reported: BTreeMap<ResultPartitionId, (ProcessId, Vec<u64>)>,
+}
+
+#[derive(Debug)]
+struct Worker {
+    session: SessionId,
+    last_heard: Time,
+}
+
+impl Workers {
+    pub(super) fn processes(&self) -> impl Iterator<Item = ProcessId> {
+        self.registered.keys().copied()
+    }
+
+    pub(super) fn is_registered(&self, process: ProcessId) -> bool {
+        self.registered.contains_key(&process)
+    }
+
+    fn is_session(&self, process: ProcessId, session: SessionId) -> bool {
+        self.registered.get(&process).is_some_and(|worker| worker.session == session)
+    }
+}
+
+impl JobMaster {
+    pub(super) fn register(&mut self, now: Time, message: &RegisterTaskManager, out: &mut Outbox) {
+        if message.token != self.token {
+            return; // The HA service tells the TaskManager who leads.
+        }
+        let RegisterTaskManager { process, session, slots, .. } = *message;
+        let executor = Address::executor(process);
+        out.send(executor, RegistrationSuccess { token: self.token, session });
+        if matches!(self.phase, Phase::Done) {
+            out.send(executor, JobTerminated { token: self.token });
+            return;
+        }
+        out.send(executor, GetAndRetainPartitionWithMetrics { token: self.token });
+        if self.workers.is_session(process, session) {
+            return;
+        }
+        if self.workers.is_registered(process) {
+            self.lose_worker(now, process, "it registered again as a new process", out);
+        }
+        self.workers.registered.insert(process, Worker { session, last_heard: now });
+        self.slots.add(process, slots);
+        out.note(Note::TaskManagerRegistered { process });
+        self.schedule(now, out);
+    }
+
+    pub(super) fn partition_report(
+        &mut self,
+        now: Time,
+        from: Address,
+        message: PartitionReport,
+        out: &mut Outbox,
+    ) {
+        let process = from.process;
+        if message.token != self.token || !self.workers.is_session(process, message.session) {
+            return;
+        }
+        self.heard_from(now, process, message.session);
+        let before_recovery_ends =
+            matches!(self.phase, Phase::RecordingJob | Phase::OpeningStore | Phase::Reconciling(_));
+        if before_recovery_ends {
+            let partitions = message.partitions.into_iter();
+            self.workers.reported.extend(partitions.map(|p| (p.partition, (process, p.subpartition_bytes))));
+            self.check_partitions(now, out);
+        } else {
+            let untracked = message.partitions.iter().map(|p| p.partition);
+            let untracked: Vec<_> = untracked.filter(|&p| self.tracker.get(p).is_none()).collect();
+            if !untracked.is_empty() {
+                self.send_releases([(process, untracked)].into(), out);
+            }
+        }
+    }
+
+    pub(super) fn heard_from(&mut self, now: Time, process: ProcessId, session: SessionId) {
+        if let Some(worker) = self.workers.registered.get_mut(&process)
+            && worker.session == session
+        {
+            worker.last_heard = now;
+        }
+    }
+
+    pub(super) fn heartbeat(&mut self, now: Time, out: &mut Outbox) {
+        let timeout = self.boot.config.heartbeat_timeout;
+        let silent =
+            self.workers.registered.iter().filter(|(_, worker)| now.since(worker.last_heard) > timeout);
+        for process in silent.map(|(&process, _)| process).collect::<Vec<_>>() {
+            self.lose_worker(now, process, "its heartbeat timed out", out);
+        }
+        for process in self.workers.processes() {
+            let attempts = self.attempts_at(process);
+            out.send(Address::executor(process), HeartbeatRequest { token: self.token, attempts });
+        }
+        out.set_timer(HEARTBEAT, now + self.boot.config.heartbeat_interval);
+    }
+
+    fn attempts_at(&self, process: ProcessId) -> Vec<ExecutionAttemptId> {
+        self.execution
+            .subtasks()
+            .filter_map(|(_, subtask)| match subtask.state {
+                SubtaskState::Deployed { attempt, location } if location == process => Some(attempt),
+                _ => None,
+            })
+            .collect()
+    }
+
+    fn lose_worker(&mut self, now: Time, process: ProcessId, reason: &str, out: &mut Outbox) {
+        self.workers.registered.remove(&process);
+        self.workers.reported.retain(|_, (location, _)| *location != process);
+        self.slots.remove(process);
+        self.tracker.untrack_location(process);
+        out.note(Note::TaskManagerLost { process, reason: reason.to_owned() });
+        let attempts = self.attempts_at(process);
+        self.fail(now, &attempts, &format!("{process} was lost: {reason}"), out);
+    }
+}

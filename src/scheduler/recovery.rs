@@ -1,0 +1,100 @@
+//! The fold of a replayed log into what had been decided and what had finished (FLIP-383,
+//! "Re-schedule after JM restart", steps 1 and 2). Which of it stands is then a question of the
+//! partitions that still exist.
+
+use std::collections::BTreeMap;
+
+use crate::coordinator::CoordinatorSnapshot;
+use crate::graph::JobGraph;
+use crate::ids::{ExecutionVertexId, JobVertexId};
+use crate::job_event::JobEvent;
+
+use super::{Finish, InputRanges};
+
+/// The JobMaster's state as the log tells it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RecoveredLog {
+    /// Input ranges of each subtask, by initialized vertex.
+    pub initialized: BTreeMap<JobVertexId, Vec<InputRanges>>,
+    /// Finishes that no later reset took back.
+    pub finished: BTreeMap<ExecutionVertexId, Finish>,
+    /// The latest snapshot of each vertex's coordinator.
+    pub coordinators: BTreeMap<JobVertexId, CoordinatorSnapshot>,
+}
+
+/// Folds the events in their order. An event that cannot be true of this graph is an error.
+pub fn fold(events: &[JobEvent], graph: &JobGraph) -> Result<RecoveredLog, String> {
+    let mut log = RecoveredLog::default();
+    let discarded = events.iter().rposition(|event| matches!(event, JobEvent::HistoryDiscarded { .. }));
+    for event in &events[discarded.map_or(0, |at| at + 1)..] {
+        match event {
+            JobEvent::EpochStarted { .. } | JobEvent::HistoryDiscarded { .. } => {}
+            JobEvent::ExecutionJobVertexInitialized { vertex, parallelism, inputs } => {
+                check_initialized(graph, &log, *vertex, *parallelism, inputs)?;
+                log.initialized.insert(*vertex, inputs.clone());
+            }
+            JobEvent::ExecutionVertexFinished {
+                attempt,
+                location,
+                partitions,
+                committables,
+                metrics,
+                coordinator,
+            } => {
+                let id = attempt.subtask;
+                if log.initialized.get(&id.vertex).is_none_or(|inputs| inputs.len() <= id.subtask as usize) {
+                    return Err(format!(
+                        "{attempt} finished, but {} was never initialized with it",
+                        id.vertex
+                    ));
+                }
+                let finish = Finish {
+                    attempt: *attempt,
+                    location: *location,
+                    partitions: partitions.clone(),
+                    committables: committables.clone(),
+                    metrics: *metrics,
+                };
+                log.finished.insert(id, finish);
+                if let Some(snapshot) = coordinator {
+                    log.coordinators.insert(id.vertex, snapshot.clone());
+                }
+            }
+            JobEvent::ExecutionVertexReset { subtasks } => {
+                for id in subtasks {
+                    log.finished.remove(id);
+                }
+            }
+        }
+    }
+    Ok(log)
+}
+
+fn check_initialized(
+    graph: &JobGraph,
+    log: &RecoveredLog,
+    vertex: JobVertexId,
+    parallelism: u32,
+    inputs: &[InputRanges],
+) -> Result<(), String> {
+    let known =
+        graph.vertices.get(vertex.0 as usize).ok_or_else(|| format!("{vertex} is not in the job graph"))?;
+    let producers = known.inputs.iter().map(|&input| {
+        let producer = graph.edge(input).producer;
+        log.initialized.get(&producer).map_or(0, Vec::len)
+    });
+    let producers: Vec<usize> = producers.collect();
+    let reads_what_exists = |ranges: &InputRanges| {
+        ranges.len() == producers.len()
+            && ranges.iter().zip(&producers).all(|((partitions, subpartitions), &count)| {
+                partitions.start <= partitions.end
+                    && (partitions.end as usize) < count
+                    && subpartitions.start <= subpartitions.end
+            })
+    };
+    if parallelism > 0 && inputs.len() == parallelism as usize && inputs.iter().all(reads_what_exists) {
+        Ok(())
+    } else {
+        Err(format!("{vertex} was initialized with inputs that its producers do not have"))
+    }
+}
