@@ -107,6 +107,8 @@ impl Keeper {
                     return restarts;
                 }
             };
+            // Waiting for the child would close this pipe.
+            let lifeline = child.stdin.take();
             let told = async { drop(stop.wait_for(|stop| *stop).await) };
             let status = tokio::select! {
                 biased;
@@ -116,6 +118,7 @@ impl Keeper {
                 }
                 status = child.wait() => status,
             };
+            drop(lifeline);
             let status = match status {
                 Ok(status) if status.success() => return restarts,
                 Ok(status) => status,
@@ -226,6 +229,14 @@ mod tests {
         let mut supervisor = storage.start("exit 2");
         assert!(timeout(LONG, supervisor.failed()).await.is_ok());
         assert_eq!(supervisor.stop(None).await, [("child".to_owned(), 0)]);
+    }
+
+    #[tokio::test]
+    async fn the_childs_standard_input_stays_open_while_it_runs() {
+        let storage = Storage::new("lifeline");
+        let supervisor =
+            storage.start("(cat > /dev/null; touch DIR/orphaned) & sleep 1; test ! -e DIR/orphaned");
+        assert_eq!(supervisor.stop(Some(("child", LONG))).await, [("child".to_owned(), 0)]);
     }
 
     #[tokio::test]
