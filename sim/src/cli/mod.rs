@@ -87,7 +87,7 @@ struct RunArgs {
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
-    let program = Arc::new(revenant::jobs::program());
+    let program = Arc::new(revenant::jobs::registry());
     let outcome = match cli.command {
         Command::Run(args) => run::run(&args, &program),
         Command::Points { file, process } => points::points(&file, process, &program),

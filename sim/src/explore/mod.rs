@@ -39,7 +39,11 @@ pub struct ExploreOptions {
 }
 
 /// Explores a scenario. An error says what is wrong with the scenario itself.
-pub fn explore(scenario: &Scenario, program: &Arc<Program>, options: &ExploreOptions) -> Result<Report, String> {
+pub fn explore(
+    scenario: &Scenario,
+    program: &Arc<Program>,
+    options: &ExploreOptions,
+) -> Result<Report, String> {
     let mut scenario = scenario.clone();
     if options.bug.is_some() {
         scenario.planted_bug = options.bug;

@@ -15,7 +15,10 @@ pub enum Finding {
     Passed(Passed),
     /// The process was not killed there.
     Vacuous,
-    Failed { oracle: &'static str, message: String },
+    Failed {
+        oracle: &'static str,
+        message: String,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -29,7 +29,8 @@ pub fn check(history: &History) -> Result<(), Violation> {
     for (vertex, splits) in history.graph.vertices.iter().zip(&history.shape.splits) {
         let Some(splits) = *splits else { continue };
         let mut consumed = vec![0_u32; splits as usize];
-        let finishes = history.all_counted(complete).filter(|finish| finish.attempt.subtask.vertex == vertex.id);
+        let finishes =
+            history.all_counted(complete).filter(|finish| finish.attempt.subtask.vertex == vertex.id);
         for &split in finishes.flat_map(|finish| finish.splits) {
             match consumed.get_mut(split as usize) {
                 Some(times) => *times += 1,
@@ -58,7 +59,8 @@ fn as_assigned(history: &History) -> Result<(), Violation> {
             TraceKind::Note(Note::FinishAccepted { attempt, splits, .. }) => {
                 let seen = assigned.get(attempt).map_or(&[][..], Vec::as_slice);
                 if seen != splits {
-                    let message = format!("{attempt} finished with splits {splits:?}, it was assigned {seen:?}");
+                    let message =
+                        format!("{attempt} finished with splits {splits:?}, it was assigned {seen:?}");
                     return Err(history.violation("S2", at, message));
                 }
             }

@@ -15,7 +15,8 @@ pub fn check(history: &History) -> Result<(), Violation> {
             );
             Err(history.violation("S5", decision.at, message))
         };
-        let earlier = history.initialized[..position].iter().rfind(|earlier| earlier.vertex == decision.vertex);
+        let earlier =
+            history.initialized[..position].iter().rfind(|earlier| earlier.vertex == decision.vertex);
         let Some(earlier) = earlier else { continue };
         if earlier.parallelism == decision.parallelism && earlier.inputs == decision.inputs {
             continue;

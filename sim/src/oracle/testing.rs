@@ -220,7 +220,9 @@ impl Story {
     /// Sinks are initialized and finish, the commit is decided.
     pub fn run_sinks(&mut self) -> &mut Self {
         let token = self.token;
-        self.init_sinks_under(token).finish_sink(attempt(1, 0, token, 1)).finish_sink(attempt(1, 1, token, 1));
+        self.init_sinks_under(token)
+            .finish_sink(attempt(1, 0, token, 1))
+            .finish_sink(attempt(1, 1, token, 1));
         self.note(Note::CommitDecided { committables: vec![] })
     }
 
@@ -306,7 +308,8 @@ impl ReferenceJob for EvenAndOdd {
     }
 
     fn whole(&self, files: &BTreeMap<String, Bytes>) -> Result<(), String> {
-        let rows = files.values().map(|bytes| bytes.iter().filter(|&&byte| byte == b'\n').count()).sum::<usize>();
+        let rows =
+            files.values().map(|bytes| bytes.iter().filter(|&&byte| byte == b'\n').count()).sum::<usize>();
         if rows == SPLITS as usize { Ok(()) } else { Err("rows are missing".to_owned()) }
     }
 }
