@@ -16,8 +16,11 @@ use crate::config::{Configuration, JobArguments};
 use crate::disk::DiskResult;
 use crate::graph::JobGraph;
 use crate::ids::{Address, ProcessId, ResultPartitionId};
-use crate::message::{Message, TaskDeploymentDescriptor, TaskEnded, TaskFailure, TaskResult};
+use crate::message::{
+    Message, ResultPartitionDescriptor, TaskDeploymentDescriptor, TaskEnded, TaskFailure, TaskResult,
+};
 
+use super::output::MAX_SUBPARTITIONS;
 use super::shared::Shared;
 use super::silence::{Awaited, Silence, Verdict};
 use super::{TaskBody, TaskContext};
@@ -109,6 +112,13 @@ impl TaskActor {
                 self.task.outputs.len(),
                 vertex.inputs.len(),
                 vertex.outputs.len()
+            ));
+        }
+        if let Some(output) = self.task.outputs.iter().find(|output| output.subpartitions > MAX_SUBPARTITIONS)
+        {
+            let ResultPartitionDescriptor { partition, subpartitions } = output;
+            return Err(format!(
+                "partition {partition} has {subpartitions} subpartitions, more than {MAX_SUBPARTITIONS}"
             ));
         }
         let context = TaskContext::new(Rc::clone(&self.shared));
@@ -262,6 +272,13 @@ impl TaskActor {
                 }
             }
         }
+    }
+}
+
+impl Drop for TaskActor {
+    fn drop(&mut self) {
+        // A body that is stopped may panic in a destructor; that must not end the process.
+        let _ = self.drop_body(Phase::Ended);
     }
 }
 

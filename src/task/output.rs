@@ -18,6 +18,9 @@ use super::shared::OpIds;
 /// Buffers' worth of unwritten output above which a body has to wait.
 const ROOM_BUFFERS: u64 = 4;
 
+/// The most consumers that a vertex can have, as the options for parallelism bound them.
+pub(super) const MAX_SUBPARTITIONS: u32 = 32_768;
+
 /// All result partitions of a task.
 #[derive(Debug)]
 pub(super) struct Outputs {
@@ -170,7 +173,7 @@ impl OutputPartition {
         Self {
             partition: descriptor.partition,
             path: partition_path(descriptor.partition),
-            current: vec![Vec::new(); descriptor.subpartitions as usize],
+            current: vec![Vec::new(); descriptor.subpartitions.min(MAX_SUBPARTITIONS) as usize],
             ready: Vec::new(),
             writing: 0,
             file: File::Absent,

@@ -2,5 +2,6 @@
 
 mod bench;
 mod endings;
+mod exchange;
 mod inputs;
 mod outputs;

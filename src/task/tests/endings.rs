@@ -96,3 +96,25 @@ fn a_sink_writes_files_and_leaves_committables() {
     let result = bench.result();
     assert_eq!((result.committables, result.metrics.records_in), (vec![committable], 2));
 }
+
+#[test]
+fn an_absurd_number_of_subpartitions_is_refused() {
+    let mut bench = Bench::start(vec![], vec![output(3, u32::MAX)], |_| async { Ok(()) });
+    assert!(bench.failure().message.contains("4294967295 subpartitions, more than 32768"));
+}
+
+#[test]
+fn a_stopped_body_may_panic_in_a_destructor() {
+    struct Bomb;
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            panic!("at the end, too")
+        }
+    }
+    let bench = Bench::start(vec![gate(0, &[TM2])], vec![], |context: TaskContext| async move {
+        let _bomb = Bomb;
+        context.next_buffer().await;
+        Ok(())
+    });
+    drop(bench);
+}
