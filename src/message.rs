@@ -115,8 +115,9 @@ messages! {
 
     // ---- tasks and the coordinators of their sources ----
 
-    /// Task → JobMaster: the reader wants a split.
-    RequestSplit { attempt: ExecutionAttemptId }
+    /// Task → JobMaster: the reader wants a split and has got `received` so far. Repeated after a
+    /// silence: a split that was assigned beyond those `received` is the answer before a new one.
+    RequestSplit { attempt: ExecutionAttemptId, received: u32 }
     /// JobMaster → task.
     AddSplit { attempt: ExecutionAttemptId, split: SourceSplit }
     /// JobMaster → task: there will be none.
@@ -134,10 +135,12 @@ messages! {
     // ---- shuffle ----
 
     /// Task → shuffle of a TaskManager: read these ranges, in this order; `fetch` names the stream
-    /// within the reader; `credit` is in buffers.
-    OpenFetch { fetch: u64, ranges: Vec<FetchRange>, credit: u32 }
-    /// Shuffle → task: consecutive buffers of the stream. `range` is the index into the ranges.
-    Buffers { fetch: u64, buffers: Vec<FetchedBuffer>, finished: bool }
+    /// within the reader; `start` buffers of the stream are not wanted, for a reader that asks again
+    /// after a silence has them; `credit` is in buffers.
+    OpenFetch { fetch: u64, ranges: Vec<FetchRange>, start: u64, credit: u32 }
+    /// Shuffle → task: consecutive buffers of the stream, the first of which is its buffer number
+    /// `sequence` (from 0).
+    Buffers { fetch: u64, sequence: u64, buffers: Vec<FetchedBuffer>, finished: bool }
     /// Task → shuffle: room for more buffers.
     AddCredit { fetch: u64, credit: u32 }
     /// Shuffle → task: this partition is not here.
@@ -293,7 +296,9 @@ impl FinishedPartition {
     pub fn subpartition_bytes(&self) -> Vec<u64> {
         let mut bytes = vec![0; self.subpartitions as usize];
         for buffer in &self.buffers {
-            bytes[buffer.subpartition as usize] += u64::from(buffer.length);
+            if let Some(sum) = bytes.get_mut(buffer.subpartition as usize) {
+                *sum += u64::from(buffer.length);
+            }
         }
         bytes
     }
@@ -309,7 +314,8 @@ pub struct FetchRange {
 pub struct FetchedBuffer {
     /// Index into [`OpenFetch::ranges`].
     pub range: u32,
-    /// Whole records of one subpartition.
+    /// Whole records of the range, in its order; small subpartitions that follow one another may
+    /// share a buffer.
     pub bytes: Bytes,
 }
 

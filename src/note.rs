@@ -109,6 +109,15 @@ pub enum Note {
         token: FencingToken,
     },
 
+    // ---- client ----
+    /// How far the job is, in subtasks.
+    Progress {
+        status: JobStatus,
+        total: u32,
+        finished: u32,
+        running: u32,
+    },
+
     /// Something worth a line in the log.
     Warning {
         text: String,

@@ -22,10 +22,24 @@ pub type ProcessIndex = usize;
 
 #[derive(Debug)]
 pub enum Due {
-    Start { actor: ActorId },
-    Message { from: Address, sender: ProcessIndex, actor: ActorId, message: Message },
-    Timer { actor: ActorId, timer: TimerId },
-    Disk { actor: ActorId, op: DiskOpId, ticket: u64 },
+    Start {
+        actor: ActorId,
+    },
+    Message {
+        from: Address,
+        sender: ProcessIndex,
+        actor: ActorId,
+        message: Message,
+    },
+    Timer {
+        actor: ActorId,
+        timer: TimerId,
+    },
+    Disk {
+        actor: ActorId,
+        op: DiskOpId,
+        ticket: u64,
+    },
     /// A first or later start of the process.
     Boot,
     /// A fault of the scenario whose time has come.

@@ -95,10 +95,7 @@ mod tests {
             direct.set_word_pos(u128::from(n) * 4);
             assert_eq!(draw.value, direct.next_u64());
         }
-        assert_ne!(
-            Draws::new(7).draw(Purpose::BootOffset, 1),
-            Draws::new(8).draw(Purpose::BootOffset, 1)
-        );
+        assert_ne!(Draws::new(7).draw(Purpose::BootOffset, 1), Draws::new(8).draw(Purpose::BootOffset, 1));
     }
 
     #[test]

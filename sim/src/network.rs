@@ -58,11 +58,8 @@ impl NetworkState {
         kind: &'static str,
     ) -> (Time, u64) {
         let local = from.process == to.process;
-        let (purpose, range) = if local {
-            (Purpose::LocalDelay, LOCAL_DELAY)
-        } else {
-            (Purpose::RemoteLatency, self.latency)
-        };
+        let (purpose, range) =
+            if local { (Purpose::LocalDelay, LOCAL_DELAY) } else { (Purpose::RemoteLatency, self.latency) };
         let draw = self.draws.draw(purpose, (from, to, kind));
         let last = if local {
             self.mailboxes.entry((sender.0, from.actor, to.actor)).or_default()

@@ -8,9 +8,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use revenant::ids::{
-    ActorId, ExecutionAttemptId, ExecutionVertexId, FencingToken, JobVertexId, ProcessId,
-};
+use revenant::ids::{ActorId, ExecutionAttemptId, ExecutionVertexId, FencingToken, JobVertexId, ProcessId};
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CrashPoint {
@@ -111,10 +109,7 @@ pub fn parse_actor(text: &str) -> Option<ActorId> {
             let (subtask, rest) = rest.split_once(".e")?;
             let (epoch, number) = rest.split_once('a')?;
             ActorId::Task(ExecutionAttemptId {
-                subtask: ExecutionVertexId::new(
-                    JobVertexId(vertex.parse().ok()?),
-                    subtask.parse().ok()?,
-                ),
+                subtask: ExecutionVertexId::new(JobVertexId(vertex.parse().ok()?), subtask.parse().ok()?),
                 epoch: FencingToken(epoch.parse().ok()?),
                 number: number.parse().ok()?,
             })

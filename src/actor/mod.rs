@@ -194,6 +194,11 @@ impl Outbox {
         self.effects.push(Effect::Exit(status));
     }
 
+    /// Moves all effects of `other` behind those that are here.
+    pub fn append(&mut self, other: &mut Self) {
+        self.effects.append(&mut other.effects);
+    }
+
     /// Takes the effects out, leaving the outbox empty and its memory with the effects.
     pub fn take(&mut self) -> Vec<Effect> {
         std::mem::take(&mut self.effects)

@@ -1,1 +1,101 @@
-//! Placeholder.
+//! The client: follows the leader, learns the job's result from the high-availability service and
+//! ends with it (Flink's `ClusterClient`). It never decides anything about the job, and asks for
+//! progress only if it is told to.
+
+use std::time::Duration;
+
+use crate::actor::{Actor, Boot, Event, ExitStatus, Outbox, Time, TimerId};
+use crate::ids::{ActorId, Address, ProcessId, SessionId};
+use crate::message::{JobOutcome, JobResult, LeaderInfo, Message, RequestJobStatus, WatchLeader};
+use crate::note::Note;
+
+#[cfg(test)]
+mod tests;
+
+const WATCH: TimerId = TimerId(1);
+const PROGRESS: TimerId = TimerId(2);
+
+/// Pause between two questions for progress.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(500);
+
+/// The actor of the client process.
+pub struct Client {
+    session: SessionId,
+    retry: Duration,
+    /// A watcher that heard long nothing asks again: the answer may have been lost.
+    watch_again: Duration,
+    progress: bool,
+    answered: bool,
+    leader: Option<LeaderInfo>,
+}
+
+impl Client {
+    /// With `progress`, asks the leader twice a second how far the job is and notes the answer.
+    pub fn new(boot: &Boot, progress: bool) -> Self {
+        Self {
+            session: boot.session,
+            retry: boot.config.registration_retry,
+            watch_again: boot.config.session_timeout,
+            progress,
+            answered: false,
+            leader: None,
+        }
+    }
+
+    fn watch(&self, now: Time, out: &mut Outbox) {
+        let watcher = Address::new(ProcessId::Client, ActorId::Client);
+        out.send(Address::HIGH_AVAILABILITY, WatchLeader { watcher, session: self.session });
+        out.set_timer(WATCH, now + if self.answered { self.watch_again } else { self.retry });
+    }
+
+    fn leader_changed(
+        &mut self,
+        now: Time,
+        leader: Option<LeaderInfo>,
+        result: Option<JobResult>,
+        out: &mut Outbox,
+    ) {
+        if !self.answered {
+            self.answered = true;
+            out.set_timer(WATCH, now + self.watch_again);
+        }
+        self.leader = leader;
+        match result {
+            Some(JobResult::Clean(JobOutcome::Finished { .. })) => out.exit(ExitStatus::Success),
+            Some(JobResult::Clean(JobOutcome::Failed { reason })) => out.exit(ExitStatus::Failure(reason)),
+            Some(JobResult::Dirty(_)) | None => {}
+        }
+    }
+}
+
+impl Actor for Client {
+    fn handle(&mut self, now: Time, event: Event, out: &mut Outbox) {
+        match event {
+            Event::Start => {
+                self.watch(now, out);
+                if self.progress {
+                    out.set_timer(PROGRESS, now + PROGRESS_INTERVAL);
+                }
+            }
+            Event::Timer(WATCH) => self.watch(now, out),
+            Event::Timer(PROGRESS) => {
+                if let Some(leader) = self.leader {
+                    out.send(Address::new(leader.process, ActorId::Master), RequestJobStatus {});
+                }
+                out.set_timer(PROGRESS, now + PROGRESS_INTERVAL);
+            }
+            Event::Message { message: Message::LeaderChanged(changed), .. } => {
+                self.leader_changed(now, changed.leader, changed.result, out);
+            }
+            Event::Message { message: Message::JobStatusReport(report), .. } => {
+                out.note(Note::Progress {
+                    status: report.status,
+                    total: report.total,
+                    finished: report.finished,
+                    running: report.running,
+                });
+            }
+            Event::Message { .. } | Event::Timer(_) | Event::Disk { .. } => {}
+        }
+    }
+}

@@ -1,1 +1,70 @@
-//! Placeholder.
+//! Sources and sinks: what a connector has to offer, and those that come with the engine. A source
+//! says what its splits are and how to read one; who reads which split is decided by its
+//! enumerator in the JobManager. A sink writes pending files; what becomes visible is decided when
+//! the job commits.
+
+use std::future::Future;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::api::{FunctionError, Record};
+use crate::operators::{OperatorContext, Out};
+use crate::task::BodyError;
+
+mod csv_sink;
+mod date;
+mod header;
+mod number_sequence;
+mod tpch;
+
+pub use csv_sink::CsvSink;
+pub use date::Date;
+pub use number_sequence::NumberSequenceSource;
+pub use tpch::{LineItem, TpchLineItemSource};
+
+/// A bounded input that is read split by split (Flink's Source of FLIP-27).
+pub trait Source: Send + Sync + 'static {
+    type Record: Record;
+    /// What a reader has to know of its split.
+    type Split: Serialize + DeserializeOwned;
+
+    /// All splits, in order; equal at every call. Their records together are the input.
+    fn splits(&self) -> Vec<Self::Split>;
+
+    /// Collects the records of one split, in an order that is equal at every call.
+    fn read(
+        &self,
+        split: Self::Split,
+        out: &Out<Self::Record>,
+    ) -> impl Future<Output = Result<(), FunctionError>>;
+}
+
+/// A sink with two phases (Flink's TwoPhaseCommittingSink): its writers prepare, the job commits.
+pub trait Sink<T>: Send + Sync + 'static {
+    type Writer: SinkWriter<T> + 'static;
+
+    /// What the operator is called when the job does not say.
+    fn name(&self) -> String;
+
+    /// The place that the sink fills, which no other sink of the job may have; or what is wrong
+    /// with the sink.
+    fn target(&self) -> Result<String, String>;
+
+    /// The writer of one subtask.
+    fn writer(&self, context: &OperatorContext) -> Self::Writer;
+}
+
+/// Writes the records of one subtask of a sink.
+pub trait SinkWriter<T> {
+    /// Takes one record and never waits. Returns how many bytes it adds to what waits for
+    /// [`Self::flush`].
+    fn write(&mut self, record: T) -> Result<usize, BodyError>;
+
+    /// Between batches: may write out what waits.
+    fn flush(&mut self) -> impl Future<Output = Result<(), BodyError>>;
+
+    /// No record will follow: makes what was written durable and hands over its committables. Also
+    /// called when there was no record at all.
+    fn finish(&mut self) -> impl Future<Output = Result<(), BodyError>>;
+}

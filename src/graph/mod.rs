@@ -9,6 +9,17 @@ use crate::coordinator::SplitEnumeratorFactory;
 use crate::ids::{IntermediateDataSetId, JobVertexId};
 use crate::task::TaskBodyFactory;
 
+mod chaining;
+mod error;
+mod fingerprint;
+mod resolve;
+mod stream_graph;
+#[cfg(test)]
+mod tests;
+
+pub use error::GraphError;
+pub use stream_graph::{Exchange, NodeId, NodeKind, StreamEdge, StreamGraph, StreamNode};
+
 /// A job after chaining: vertices in topological order, vertex `i` at index `i`; edge `i` carries
 /// data set `i`.
 pub struct JobGraph {

@@ -12,6 +12,8 @@ mod leadership;
 mod recording;
 mod recovery;
 mod scheduling;
+#[cfg(test)]
+mod tests;
 mod workers;
 
 use std::collections::BTreeMap;
@@ -20,6 +22,7 @@ use std::sync::Arc;
 use crate::actor::{Actor, Boot, Event, Outbox, Pending, Time, TimerId};
 use crate::api::Program;
 use crate::coordinator::SourceCoordinator;
+use crate::graph::JobGraph;
 use crate::ids::{Address, FencingToken, JobVertexId};
 use crate::message::{JobRecord, JobStatus, JobStatusReport, Message};
 use crate::note::Note;
@@ -89,7 +92,11 @@ impl JobMaster {
             arguments: job.arguments.clone(),
             fingerprint: graph.fingerprint,
         };
-        Ok(Self {
+        Ok(Self::with_graph(boot, record, graph))
+    }
+
+    fn with_graph(boot: &Boot, record: JobRecord, graph: Arc<JobGraph>) -> Self {
+        Self {
             boot: boot.clone(),
             record: Arc::new(record),
             token: FencingToken::default(),
@@ -103,7 +110,7 @@ impl JobMaster {
             disk: Pending::default(),
             restarts: 0,
             restart_pending: false,
-        })
+        }
     }
 
     fn is_planted(&self, bug: PlantedBug) -> bool {

@@ -1,1 +1,45 @@
-//! Placeholder.
+//! Operators and how they run as one task: an asynchronous head (a source's reader, the loop over
+//! input buffers, or a window function that pulls) pushes typed records through the chained push
+//! operators, and tails encode what leaves the chain. It decides how records are encoded and dealt
+//! to subpartitions; it never decides which operators are chained, and awaits nothing but what
+//! [`TaskContext`](crate::task::TaskContext) offers.
+
+mod body;
+mod chain;
+mod context;
+mod input;
+mod output;
+mod push;
+mod sink;
+mod source;
+mod tail;
+mod window;
+
+#[cfg(test)]
+pub(crate) mod tests;
+
+pub use body::{ChainedOperator, Downstream, Output, VertexBody};
+pub use chain::{AnyPush, Fan, LocalFuture, Push, RecordType, Tail};
+pub use context::OperatorContext;
+pub use input::Records;
+pub use output::Out;
+pub use push::{filter, flat_map, map};
+pub use sink::{Leaf, sink};
+pub use source::read_source;
+pub use tail::{hash_tail, subpartition_of_key};
+pub use window::{aggregate, map_partition, reduce, sort_partition};
+
+use std::sync::Arc;
+
+use crate::task::TaskBody;
+
+/// Starts the body of a task whose records go to the given push.
+pub type Head = Arc<dyn Fn(OperatorContext, AnyPush) -> TaskBody + Send + Sync>;
+
+/// Puts a push operator before the push that takes its results.
+pub type Link = Arc<dyn Fn(&OperatorContext, AnyPush) -> AnyPush + Send + Sync>;
+
+/// The head of a chain whose first operator takes records of type `T` from an exchange.
+pub fn input_head<T: crate::api::Record>() -> Head {
+    Arc::new(|context, push| Box::pin(input::read_input::<T>(context, push.typed::<T>())))
+}

@@ -1,100 +1,108 @@
 //! What a body can ask of its task.
 
 use std::cell::RefCell;
+use std::fmt;
+use std::future::poll_fn;
 use std::rc::Rc;
+use std::task::Poll;
 
 use bytes::Bytes;
 
-use crate::actor::Purpose;
-use crate::disk::{DiskError, Volume};
+use crate::actor::{DiskOpId, Purpose};
+use crate::disk::{DiskError, DiskErrorKind, DiskOp, DiskOutput, DiskResult, Volume};
 use crate::ids::ExecutionAttemptId;
 use crate::message::{Committable, SourceSplit};
 
-/// A body's view of its task. Clones share the task.
-#[derive(Clone, Debug)]
-pub struct TaskContext {
-    shared: Rc<RefCell<()>>,
-}
+use super::input::InputBuffer;
+use super::shared::Shared;
 
-/// A buffer of one input gate: whole records, one behind the other.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InputBuffer {
-    /// Index of the input edge.
-    pub gate: usize,
-    pub bytes: Bytes,
+/// A body's view of its task. Clones share the task.
+#[derive(Clone)]
+pub struct TaskContext {
+    shared: Rc<RefCell<Shared>>,
 }
 
 impl TaskContext {
+    pub(super) fn new(shared: Rc<RefCell<Shared>>) -> Self {
+        Self { shared }
+    }
+
     pub fn attempt(&self) -> ExecutionAttemptId {
-        todo!()
+        self.shared.borrow().attempt
     }
 
     pub fn subtask(&self) -> u32 {
-        todo!()
+        self.attempt().subtask.subtask
     }
 
     pub fn parallelism(&self) -> u32 {
-        todo!()
+        self.shared.borrow().parallelism
     }
 
     /// The next buffer in the order (gate, partition, subpartition, production); `None` when all
-    /// inputs are at their end. Also yields, so that a cancel is seen.
+    /// inputs are at their end. Waits when no more is at hand than the credit allows, so that a
+    /// cancel is seen.
     pub async fn next_buffer(&self) -> Option<InputBuffer> {
-        todo!()
+        poll_fn(|_| {
+            let Shared { inputs, out, .. } = &mut *self.shared.borrow_mut();
+            inputs.poll_next(out)
+        })
+        .await
     }
 
     /// The rest of the input is not wanted: it is not fetched, `next_buffer` gives `None`.
     pub fn close_inputs(&self) {
-        todo!()
+        let Shared { inputs, out, .. } = &mut *self.shared.borrow_mut();
+        inputs.close(out);
     }
 
     /// Asks the coordinator for a split; `None` when there will be none.
     pub async fn next_split(&self) -> Option<SourceSplit> {
-        todo!()
+        poll_fn(|_| {
+            let Shared { splits, attempt, out, .. } = &mut *self.shared.borrow_mut();
+            splits.poll_next(*attempt, out)
+        })
+        .await
     }
 
     pub fn output_count(&self) -> usize {
-        todo!()
+        self.shared.borrow().outputs.len()
     }
 
     /// Number of subpartitions of an output.
     pub fn subpartitions(&self, output: usize) -> u32 {
-        todo!()
+        self.shared.borrow().outputs.subpartitions(output)
     }
 
     /// Adds one encoded record to a subpartition: `write` appends the record's bytes to the
-    /// subpartition's current buffer. A buffer that is full is written to the partition's file.
-    /// Never waits: call [`Self::room`] between input buffers.
+    /// subpartition's current buffer, and may not use the context. A buffer that is full is written
+    /// to the partition's file. Never waits: call [`Self::room`] between input buffers.
     pub fn emit(&self, output: usize, subpartition: u32, write: impl FnOnce(&mut Vec<u8>)) {
-        let _ = (output, subpartition, write);
-        todo!()
+        self.shared.borrow_mut().outputs.emit(output, subpartition, write);
     }
 
     /// Waits until output that is not yet written is below its limit.
     pub async fn room(&self) {
-        todo!()
+        poll_fn(|_| if self.shared.borrow().outputs.has_room() { Poll::Ready(()) } else { Poll::Pending })
+            .await;
     }
 
     /// The sink's subtask wants this rename when the job commits.
     pub fn add_committable(&self, committable: Committable) {
-        let _ = committable;
-        todo!()
+        self.shared.borrow_mut().committables.push(committable);
     }
 
     pub fn count_records_in(&self, records: u64) {
-        let _ = records;
-        todo!()
+        self.shared.borrow_mut().records.records_in += records;
     }
 
     pub fn count_records_out(&self, records: u64) {
-        let _ = records;
-        todo!()
+        self.shared.borrow_mut().records.records_out += records;
     }
 
     /// Makes an empty file; with its directory entry durable only after [`Self::sync_directory`].
     pub async fn create(&self, volume: Volume, purpose: Purpose, path: &str) -> Result<(), DiskError> {
-        let _ = (volume, purpose, path);
-        todo!()
+        self.disk(volume, purpose, DiskOp::CreateNew { path: path.to_owned() }).await.map(drop)
     }
 
     pub async fn append(
@@ -104,13 +112,11 @@ impl TaskContext {
         path: &str,
         bytes: Bytes,
     ) -> Result<(), DiskError> {
-        let _ = (volume, purpose, path, bytes);
-        todo!()
+        self.disk(volume, purpose, DiskOp::Append { path: path.to_owned(), bytes }).await.map(drop)
     }
 
     pub async fn sync(&self, volume: Volume, purpose: Purpose, path: &str) -> Result<(), DiskError> {
-        let _ = (volume, purpose, path);
-        todo!()
+        self.disk(volume, purpose, DiskOp::Sync { path: path.to_owned() }).await.map(drop)
     }
 
     pub async fn sync_directory(
@@ -119,10 +125,15 @@ impl TaskContext {
         purpose: Purpose,
         path: &str,
     ) -> Result<(), DiskError> {
-        let _ = (volume, purpose, path);
-        todo!()
+        self.disk(volume, purpose, DiskOp::SyncDirectory { path: path.to_owned() }).await.map(drop)
     }
 
+    /// The task will not append to this file any more.
+    pub async fn close(&self, volume: Volume, purpose: Purpose, path: &str) -> Result<(), DiskError> {
+        self.disk(volume, purpose, DiskOp::Close { path: path.to_owned() }).await.map(drop)
+    }
+
+    /// Fewer than `length` bytes at the end of the file.
     pub async fn read(
         &self,
         volume: Volume,
@@ -131,12 +142,61 @@ impl TaskContext {
         offset: u64,
         length: u64,
     ) -> Result<Bytes, DiskError> {
-        let _ = (volume, purpose, path, offset, length);
-        todo!()
+        let action = DiskOp::ReadRange { path: path.to_owned(), offset, length };
+        match self.disk(volume, purpose, action).await? {
+            DiskOutput::Data(bytes) => Ok(bytes),
+            other => Err(DiskError {
+                kind: DiskErrorKind::Other,
+                operation: "read".to_owned(),
+                volume,
+                path: path.to_owned(),
+                message: format!("the disk answered {other:?} instead of data"),
+            }),
+        }
     }
 
     pub async fn delete(&self, volume: Volume, purpose: Purpose, path: &str) -> Result<(), DiskError> {
-        let _ = (volume, purpose, path);
-        todo!()
+        self.disk(volume, purpose, DiskOp::Delete { path: path.to_owned() }).await.map(drop)
+    }
+
+    async fn disk(&self, volume: Volume, purpose: Purpose, action: DiskOp) -> DiskResult {
+        let op = {
+            let mut shared = self.shared.borrow_mut();
+            let op = shared.ids.next();
+            shared.operations.insert(op, None);
+            shared.out.disk(op, volume, purpose, action);
+            op
+        };
+        let operation = Operation { shared: Rc::clone(&self.shared), op };
+        poll_fn(|_| operation.poll()).await
+    }
+}
+
+impl fmt::Debug for TaskContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TaskContext").finish_non_exhaustive()
+    }
+}
+
+/// A disk operation that the body waits for; forgotten when the body stops waiting.
+struct Operation {
+    shared: Rc<RefCell<Shared>>,
+    op: DiskOpId,
+}
+
+impl Operation {
+    fn poll(&self) -> Poll<DiskResult> {
+        match self.shared.borrow_mut().operations.get_mut(&self.op).and_then(Option::take) {
+            Some(result) => Poll::Ready(result),
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl Drop for Operation {
+    fn drop(&mut self) {
+        if let Ok(mut shared) = self.shared.try_borrow_mut() {
+            shared.operations.remove(&self.op);
+        }
     }
 }

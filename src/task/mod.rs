@@ -8,8 +8,20 @@
 use std::future::Future;
 use std::pin::Pin;
 
+use crate::ids::ResultPartitionId;
+
+mod actor;
 mod context;
+mod input;
+mod output;
+mod shared;
+mod silence;
+#[cfg(test)]
+mod tests;
+
+pub use actor::TaskActor;
 pub use context::TaskContext;
+pub use input::InputBuffer;
 
 /// Why a body ended without finishing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,4 +36,12 @@ pub type TaskBody = Pin<Box<dyn Future<Output = Result<(), BodyError>>>>;
 /// Makes the body of a vertex's subtasks; shared by all of them.
 pub trait TaskBodyFactory: Send + Sync {
     fn start(&self, context: TaskContext) -> TaskBody;
+}
+
+/// Directory of the result partitions on the `local` volume.
+pub const PARTITION_DIRECTORY: &str = "partitions";
+
+/// The one file of a partition on the `local` volume. A partition without bytes has none.
+pub fn partition_path(partition: ResultPartitionId) -> String {
+    format!("{PARTITION_DIRECTORY}/{}-{}", partition.data_set, partition.producer)
 }

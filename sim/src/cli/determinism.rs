@@ -77,7 +77,9 @@ pub fn determinism(file: &Path, seeds: u64, threads: usize, program: &Arc<Progra
     let alone = other_process(file, first, seeds, 1, false)?;
     let together = other_process(file, first, seeds, threads, false)?;
     if alone == together && alone.lines().count() as u64 == seeds {
-        println!("{seeds} seeds from {first}: every event equal in two processes, on 1 and {threads} threads");
+        println!(
+            "{seeds} seeds from {first}: every event equal in two processes, on 1 and {threads} threads"
+        );
         return Ok(ExitCode::SUCCESS);
     }
     let differs = alone.lines().zip(together.lines()).find(|(a, b)| a != b);

@@ -70,7 +70,11 @@ fn tell(scenario: &Scenario, outcome: &RunOutcome, program: &Arc<Program>) {
     println!("events    {}, messages {}", outcome.events, outcome.messages);
     println!("hash      {:016x}", outcome.hash);
     let bytes: usize = outcome.output.values().map(bytes::Bytes::len).sum();
-    println!("output    {:016x}, {} files, {bytes} bytes", output_digest(&outcome.output), outcome.output.len());
+    println!(
+        "output    {:016x}, {} files, {bytes} bytes",
+        output_digest(&outcome.output),
+        outcome.output.len()
+    );
     if !outcome.leftovers.is_empty() {
         println!("leftovers {} files on other volumes", outcome.leftovers.len());
     }
@@ -79,7 +83,9 @@ fn tell(scenario: &Scenario, outcome: &RunOutcome, program: &Arc<Program>) {
 /// The line of a step that shows how the job goes.
 fn step(event: &TraceEvent) -> Option<String> {
     Some(match &event.what {
-        TraceKind::Note(Note::JobStatusChanged { token, status }) => format!("job {status:?} (epoch {token})"),
+        TraceKind::Note(Note::JobStatusChanged { token, status }) => {
+            format!("job {status:?} (epoch {token})")
+        }
         TraceKind::Note(Note::Replayed { events, finished, damage, .. }) => {
             let damage = damage.as_ref().map_or_else(String::new, |damage| format!(", damaged: {damage}"));
             format!("replayed {events} events, {} finished{damage}", finished.len())
@@ -118,7 +124,9 @@ fn stages(scenario: &Scenario, outcome: &RunOutcome, program: &Arc<Program>) {
     if let Ok(graph) = program.build(&scenario.job()) {
         for vertex in &graph.vertices {
             let parallelism = notes().filter_map(|note| match note {
-                Note::VertexInitialized { vertex: id, parallelism, .. } if *id == vertex.id => Some(*parallelism),
+                Note::VertexInitialized { vertex: id, parallelism, .. } if *id == vertex.id => {
+                    Some(*parallelism)
+                }
                 _ => None,
             });
             let parallelism = parallelism.last().map_or_else(|| "never".to_owned(), |n| n.to_string());

@@ -1,6 +1,5 @@
 //! What a crash leaves on the disk: the fate of operations under way, and of what was not synced.
 
-use bytes::Bytes;
 use revenant::disk::{DiskOp, Volume};
 use revenant::ids::ProcessId;
 
@@ -31,9 +30,10 @@ impl DisksState {
                 if let Some(image) = self.volumes.get_mut(&(volume, Some(process))) {
                     let fate = self.options.unsynced_at_machine_crash;
                     let left = image.machine_crash(fate, &mut self.draws, (volume, process));
-                    self.aftermath.extend(left.into_iter().map(|(path, length)| {
-                        (None, TraceKind::LogAfterCrash { volume, path, length })
-                    }));
+                    self.aftermath.extend(
+                        left.into_iter()
+                            .map(|(path, length)| (None, TraceKind::LogAfterCrash { volume, path, length })),
+                    );
                 }
             }
         }
@@ -68,7 +68,9 @@ impl VolumeImage {
     ) -> Vec<(String, u64)> {
         let mut logs: Vec<String> = Vec::new();
         for names in [&self.names, &self.durable] {
-            logs.extend(names.iter().filter(|(_, file)| self.files[**file].is_log).map(|(path, _)| path.clone()));
+            logs.extend(
+                names.iter().filter(|(_, file)| self.files[**file].is_log).map(|(path, _)| path.clone()),
+            );
         }
         for (index, file) in self.files.iter_mut().enumerate() {
             let left = match fate {
@@ -108,6 +110,7 @@ fn names_of(change: &Change) -> (Option<&str>, Option<&str>) {
 mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
+    use bytes::Bytes;
     use revenant::actor::Purpose as For;
     use revenant::disk::{DiskErrorKind, DiskOutput};
 
@@ -214,9 +217,8 @@ mod tests {
     #[test]
     fn each_entry_that_was_not_synced_survives_or_not() {
         let created = [create("a"), create("b")];
-        let seen: BTreeSet<Vec<String>> = (0..60)
-            .map(|seed| after_crash(Unsynced::Torn, seed, &created).into_keys().collect())
-            .collect();
+        let seen: BTreeSet<Vec<String>> =
+            (0..60).map(|seed| after_crash(Unsynced::Torn, seed, &created).into_keys().collect()).collect();
         assert_eq!(seen.len(), 4);
     }
 

@@ -14,6 +14,10 @@ pub struct File {
 }
 
 impl File {
+    pub fn new(is_log: bool) -> Self {
+        Self { is_log, ..Self::default() }
+    }
+
     pub fn append(&mut self, bytes: Bytes) {
         if !bytes.is_empty() {
             let offset = self.length;
@@ -39,7 +43,9 @@ impl File {
             [piece] => slice(piece),
             pieces => {
                 let mut all = BytesMut::with_capacity((end - offset) as usize);
-                pieces.iter().for_each(|piece| all.extend_from_slice(&slice(piece)));
+                for piece in pieces {
+                    all.extend_from_slice(&slice(piece));
+                }
                 all.freeze()
             }
         }

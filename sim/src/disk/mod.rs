@@ -104,10 +104,8 @@ impl DisksState {
         let draw = self.draws.draw(draw::Purpose::DiskLatency, (from, purpose, action.kind()));
         let ticket = self.next_ticket;
         self.next_ticket += 1;
-        self.under_way.insert(
-            ticket,
-            Operation { process: from.process, actor: from.actor, volume, purpose, action },
-        );
+        self.under_way
+            .insert(ticket, Operation { process: from.process, actor: from.actor, volume, purpose, action });
         (ticket, now + draw.within(range), draw.order)
     }
 

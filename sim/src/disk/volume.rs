@@ -118,7 +118,7 @@ impl VolumeImage {
         }
         self.prepare(path)?;
         let file = self.files.len();
-        self.files.push(File { is_log: purpose == Purpose::JobEvent, ..File::default() });
+        self.files.push(File::new(purpose == Purpose::JobEvent));
         self.names.insert(path.to_owned(), file);
         self.changes.push(Change { made: Some((path.to_owned(), file)), removed: None });
         Ok(())

@@ -59,7 +59,11 @@ impl Points {
 
     /// The place before `next` leaves (or at the event's end): the faults that fire here, and the
     /// point for the record if it is collected.
-    pub fn before(&mut self, place: Place, next: Option<&Effect>) -> (Vec<(usize, String)>, Option<FoundPoint>) {
+    pub fn before(
+        &mut self,
+        place: Place,
+        next: Option<&Effect>,
+    ) -> (Vec<(usize, String)>, Option<FoundPoint>) {
         let number = PointAt::Number { actor: place.actor, event: place.event, effect: place.effect };
         let mut names: Vec<CrashPoint> = self.left.take().into_iter().collect();
         if self.by_name

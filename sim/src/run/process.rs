@@ -58,15 +58,8 @@ impl Process {
         let made = catch_unwind(AssertUnwindSafe(|| (shared.engine().actors)(&boot, &shared.program)));
         let collect = shared.options.collect_points == Some(boot.process);
         let points = Points::new(boot.process, incarnation, &shared.scenario.faults, collect);
-        let mut process = Self {
-            shared,
-            index,
-            boot,
-            incarnation,
-            actors: BTreeMap::new(),
-            outbox: Outbox::new(),
-            points,
-        };
+        let mut process =
+            Self { shared, index, boot, incarnation, actors: BTreeMap::new(), outbox: Outbox::new(), points };
         match made {
             Ok(actors) => {
                 let now = process.shared.world().now;
@@ -117,7 +110,8 @@ impl Process {
         let (process, incarnation) = (self.boot.process, self.incarnation);
         let run_event = self.shared.world().record.event(now, process, incarnation, id, &event);
         let _span =
-            tracing::error_span!("handle", at = %now, by = %format_args!("{process}/{incarnation}:{id}")).entered();
+            tracing::error_span!("handle", at = %now, by = %format_args!("{process}/{incarnation}:{id}"))
+                .entered();
         tracing::trace!(?event, "event");
         let mut outbox = std::mem::take(&mut self.outbox);
         let handled = catch_unwind(AssertUnwindSafe(|| slot.actor.handle(now, event, &mut outbox)));

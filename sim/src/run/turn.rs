@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use revenant::actor::Time;
 
-use super::world::Shared;
+use super::world::{Shared, who_waits};
 use crate::agenda::{Due, Entry, ProcessIndex};
 use crate::trace::RunEnd;
 
@@ -44,14 +44,14 @@ impl Future for Turn<'_> {
                     break conductor;
                 }
                 let Some((time, entry)) = agenda.peek() else {
-                    let why = self.shared.who_waits(&world, &agenda, "nothing is left that could happen");
+                    let why = who_waits(&world, &agenda, "nothing is left that could happen");
                     world.stop(RunEnd::Stuck { why });
                     continue;
                 };
                 let limit = self.shared.scenario.cluster.time_limit;
                 if time.since(Time(0)) > limit.0 {
                     let why = format!("the time limit of {limit} is reached");
-                    let why = self.shared.who_waits(&world, &agenda, &why);
+                    let why = who_waits(&world, &agenda, &why);
                     world.stop(RunEnd::Stuck { why });
                     continue;
                 }

@@ -109,13 +109,7 @@ impl Shared {
         let seed = scenario.schedule.seed;
         let processes: Vec<ProcessState> = scenario
             .processes()
-            .map(|id| ProcessState {
-                id,
-                node: None,
-                incarnation: 0,
-                alive: false,
-                failures: 0,
-            })
+            .map(|id| ProcessState { id, node: None, incarnation: 0, alive: false, failures: 0 })
             .collect();
         let world = World {
             now: Time(0),
@@ -128,8 +122,7 @@ impl Shared {
             settle_until: Time(0),
             draws: Draws::new(seed),
         };
-        let (agenda, network, disks) =
-            (simulator::<Agenda>(), simulator::<Network>(), simulator::<Disks>());
+        let (agenda, network, disks) = (simulator::<Agenda>(), simulator::<Network>(), simulator::<Disks>());
         agenda.lock().sent_dies_with_sender = scenario.network.in_flight_at_crash == InFlight::Lost;
         *network.lock() = NetworkState::new(seed, scenario.network.latency);
         *disks.lock() = DisksState::new(seed, scenario.disk);
@@ -228,29 +221,29 @@ impl Shared {
         };
         (boot, state.incarnation)
     }
+}
 
-    /// Explains why nothing goes on: what each process last said and which timers are set.
-    pub fn who_waits(&self, world: &World, agenda: &AgendaState, why: &str) -> String {
-        let mut text = why.to_owned();
-        for (index, process) in world.processes.iter().enumerate() {
-            let state = if process.alive { "alive" } else { "down" };
-            let _ = write!(text, "\n  {}/{} {state}", process.id, process.incarnation);
-            let said = world.record.trace.iter().rev().find_map(|event| match &event.what {
-                TraceKind::Note(note) if event.process == process.id => Some((event.time, note)),
-                _ => None,
-            });
-            if let Some((time, note)) = said {
-                let _ = write!(text, "; last said at {time}: {note:?}");
-            }
-            let timers: Vec<String> = agenda
-                .timers()
-                .filter(|(owner, ..)| *owner == index)
-                .map(|(_, actor, timer, at)| format!("{actor}'s timer {} at {at}", timer.0))
-                .collect();
-            if !timers.is_empty() {
-                let _ = write!(text, "; waits for {}", timers.join(", "));
-            }
+/// Explains why nothing goes on: what each process last said and which timers are set.
+pub fn who_waits(world: &World, agenda: &AgendaState, why: &str) -> String {
+    let mut text = why.to_owned();
+    for (index, process) in world.processes.iter().enumerate() {
+        let state = if process.alive { "alive" } else { "down" };
+        let _ = write!(text, "\n  {}/{} {state}", process.id, process.incarnation);
+        let said = world.record.trace.iter().rev().find_map(|event| match &event.what {
+            TraceKind::Note(note) if event.process == process.id => Some((event.time, note)),
+            _ => None,
+        });
+        if let Some((time, note)) = said {
+            let _ = write!(text, "; last said at {time}: {note:?}");
         }
-        text
+        let timers: Vec<String> = agenda
+            .timers()
+            .filter(|(owner, ..)| *owner == index)
+            .map(|(_, actor, timer, at)| format!("{actor}'s timer {} at {at}", timer.0))
+            .collect();
+        if !timers.is_empty() {
+            let _ = write!(text, "; waits for {}", timers.join(", "));
+        }
     }
+    text
 }

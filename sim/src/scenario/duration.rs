@@ -109,7 +109,9 @@ impl FromStr for RestartAfter {
         if text == "never" {
             return Ok(Self::Never);
         }
-        text.parse().map(|Span(duration)| Self::After(duration)).map_err(|error| format!("{error}, or 'never'"))
+        text.parse()
+            .map(|Span(duration)| Self::After(duration))
+            .map_err(|error| format!("{error}, or 'never'"))
     }
 }
 

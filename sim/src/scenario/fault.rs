@@ -27,7 +27,10 @@ pub enum Trigger {
     Point(CrashPoint),
     Time(Time),
     /// Together with the crash of an incarnation, whatever its cause.
-    CrashOf { process: ProcessId, incarnation: u32 },
+    CrashOf {
+        process: ProcessId,
+        incarnation: u32,
+    },
 }
 
 impl Trigger {

@@ -31,11 +31,7 @@ impl Scenario {
             message: format!("cannot be read: {error}"),
         })?;
         let scenario = Self::parse(&file, &text)?;
-        scenario.check(program).map_err(|(place, message)| ScenarioError {
-            line: place.find(&text),
-            file,
-            message,
-        })?;
+        scenario.check_text(&file, &text, program)?;
         Ok(scenario)
     }
 
@@ -48,8 +44,22 @@ impl Scenario {
         })
     }
 
+    /// Checks the scenario against the program and its parts against each other.
+    pub fn check(&self, program: &Arc<Program>) -> Result<(), ScenarioError> {
+        self.check_text("scenario", "", program)
+    }
+
+    /// As [`Self::check`], for a scenario that was read from `text`.
+    pub fn check_text(&self, file: &str, text: &str, program: &Arc<Program>) -> Result<(), ScenarioError> {
+        self.check_parts(program).map_err(|(place, message)| ScenarioError {
+            file: file.to_owned(),
+            line: place.find(text),
+            message,
+        })
+    }
+
     /// What one part alone cannot know: whether the parts fit together.
-    fn check(&self, program: &Arc<Program>) -> Result<(), (Place, String)> {
+    fn check_parts(&self, program: &Arc<Program>) -> Result<(), (Place, String)> {
         if !(1..=1000).contains(&self.cluster.task_managers) {
             let message = format!("task-managers = {} is not from 1 to 1000", self.cluster.task_managers);
             return Err((Place::TaskManagers, message));
@@ -61,7 +71,9 @@ impl Scenario {
                     return Ok(());
                 }
                 let last = self.cluster.task_managers;
-                Err(format!("there is no process {process}: the cluster has task-manager-1 to task-manager-{last}"))
+                Err(format!(
+                    "there is no process {process}: the cluster has task-manager-1 to task-manager-{last}"
+                ))
             };
             exists(fault.action.process()).map_err(|message| (Place::FaultAction(index), message))?;
             if let Some(process) = fault.at.process() {
@@ -70,7 +82,8 @@ impl Scenario {
             if let Trigger::Time(time) = fault.at
                 && time.since(revenant::actor::Time(0)) > self.cluster.time_limit.0
             {
-                let message = format!("the run ends after time-limit = '{}', before this", self.cluster.time_limit);
+                let message =
+                    format!("the run ends after time-limit = '{}', before this", self.cluster.time_limit);
                 return Err((Place::FaultTrigger(index), message));
             }
         }

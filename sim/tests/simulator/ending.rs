@@ -1,0 +1,83 @@
+//! How runs end, and what is said about it.
+
+use revenant::ids::{ActorId, ProcessId};
+use revenant_sim::run::run;
+use revenant_sim::trace::{RunEnd, RunOutcome, TraceKind};
+
+use crate::toy::{options, program, scenario};
+
+fn run_mode(mode: &str) -> RunOutcome {
+    run(&scenario(&format!("[job.arguments]\nmode = '{mode}'\n")), &program(), &options())
+}
+
+#[test]
+fn a_panic_of_an_actor_ends_the_run_and_names_it() {
+    let outcome = run_mode("panic");
+    let (process, actor) = (ProcessId::JobManager, ActorId::Master);
+    assert_eq!(outcome.ended, RunEnd::Panicked { process, actor, message: "round three".to_owned() });
+}
+
+#[test]
+fn a_run_in_which_nothing_can_happen_is_stuck_and_says_who_waits() {
+    let RunEnd::Stuck { why } = run_mode("stuck").ended else { panic!("it is stuck") };
+    assert!(why.contains("nothing is left that could happen"), "{why}");
+    assert!(why.contains("job-manager/1 alive; last said at 0."), "{why}");
+    assert!(why.contains("round 3"), "{why}");
+}
+
+#[test]
+fn a_run_that_outlives_its_time_limit_is_stuck_with_its_timers() {
+    let outcome = run_mode("idle");
+    let RunEnd::Stuck { why } = outcome.ended else { panic!("it is stuck") };
+    assert!(why.contains("the time limit of 20 min is reached"), "{why}");
+    assert!(why.contains("waits for master's timer 1 at 9999.0"), "{why}");
+    assert!(outcome.end.0 < 1_000_000_000);
+}
+
+#[test]
+fn a_job_that_fails_ends_as_failed() {
+    assert_eq!(run_mode("fail").ended, RunEnd::Failed { reason: "as told".to_owned() });
+}
+
+#[test]
+fn a_job_manager_that_exits_with_a_failure_is_started_again() {
+    let outcome = run_mode("exit");
+    assert_eq!(outcome.ended, RunEnd::Finished);
+    let exited = TraceKind::Exited { failure: Some("once".to_owned()) };
+    assert_eq!(outcome.trace.iter().filter(|event| event.what == exited).count(), 1);
+}
+
+#[test]
+fn a_fault_that_never_fires_is_reported() {
+    let scenario = scenario("[[fault]]\nat = 'job-manager/1:master@999.0'\ndo = 'crash job-manager'\n");
+    assert_eq!(run(&scenario, &program(), &options()).vacuous, [0]);
+}
+
+#[test]
+fn what_is_left_on_the_disks_is_listed_by_volume_and_owner() {
+    let outcome = run_mode("");
+    assert_eq!(outcome.output.keys().collect::<Vec<_>>(), ["part-1", "part-2", "part-3", "result"]);
+    let log = (Some(ProcessId::JobManager), revenant::disk::Volume::Local, "job-events/log".to_owned());
+    assert_eq!(outcome.leftovers, [log]);
+}
+
+/// `cargo test --release -p revenant-sim --test simulator -- --ignored --nocapture cost`
+#[test]
+#[ignore = "prints what a run costs"]
+fn cost_of_a_run_with_a_crash() {
+    let scenario = scenario(
+        "[job.arguments]\nrounds = 60\n[[fault]]\nat = 'job-manager/1:job_event.sync#30.before'\n\
+         do = 'crash job-manager'\n",
+    );
+    let (program, options) = (program(), options());
+    let mut outcome = run(&scenario, &program, &options);
+    let begin = std::time::Instant::now();
+    for _ in 0..1000 {
+        outcome = run(&scenario, &program, &options);
+    }
+    let cost = begin.elapsed() / 1000;
+    println!(
+        "{cost:?} a run of {} events, {} messages; {:?}",
+        outcome.events, outcome.messages, outcome.ended
+    );
+}

@@ -1,0 +1,7 @@
+//! The simulator against toy actors: what must hold of every run, whatever the engine does.
+
+mod crash;
+mod determinism;
+mod ending;
+mod scenario;
+mod toy;

@@ -1,0 +1,94 @@
+//! Scenario files: what is wrong is said with its line and what would be right.
+
+use revenant_sim::scenario::Scenario;
+
+use crate::toy::{program, scenario};
+
+/// The error of a scenario that differs from a right one in its last lines.
+fn error(more: &str) -> String {
+    let text = format!("[job]\nname = 'toy'\n{more}");
+    match Scenario::parse("a.toml", &text) {
+        Ok(scenario) => scenario.check_text("a.toml", &text, &program()).unwrap_err().to_string(),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn every_kind_of_error_names_its_line_and_what_is_right() {
+    for (more, line, expected) in [
+        ("[netwrk]\nlatency = '1 ms'\n", 3, "did you mean 'network'?"),
+        ("[network]\nlatncy = '1 ms'\n", 4, "did you mean 'latency'?"),
+        ("[network]\nlatency = '5 parsecs'\n", 4, "for example '250 ms'"),
+        ("[network]\nlatency = '5 ms..1 ms'\n", 4, "the shorter duration comes first"),
+        ("[network]\nin-flight-at-crash = 'gone'\n", 4, "expected `delivered` or `lost`"),
+        ("[cluster]\ntask-managers = 0\n", 4, "is not from 1 to 1000"),
+        ("[cluster]\ntask-managers = 1001\n", 4, "is not from 1 to 1000"),
+        ("[cluster]\nrestart-after = 'soon'\n", 4, "or 'never'"),
+        ("[config]\n'heartbeat.intervall' = '1 s'\n", 4, "did you mean 'heartbeat.interval'?"),
+        ("[config]\n'heartbeat.interval' = '1 parsec'\n", 4, "is not a duration above 0"),
+        ("[disk]\nincomplete-at-crash = 'not-doen'\n", 4, "did you mean 'not-done'?"),
+        ("[[fault]]\nat = 'noon'\ndo = 'crash job-manager'\n", 4, "'t = 12.5s'"),
+        ("[[fault]]\nat = 't = 1 s'\ndo = 'explode job-manager'\n", 5, "expected 'crash <process>'"),
+        ("[[fault]]\nat = 't = 1 s'\ndo = 'crash task-manager-4'\n", 5, "there is no process task-manager-4"),
+        (
+            "[[fault]]\nat = 'crash of task-manager-4/1'\ndo = 'crash client'\n",
+            4,
+            "task-manager-1 to task-manager-3",
+        ),
+        ("[[fault]]\nat = 't = 2 h'\ndo = 'crash client'\n", 4, "the run ends after time-limit = '20 min'"),
+        ("[[fault]]\ndo = 'crash client'\n", 3, "missing field `at`"),
+        ("[expect]\noutcome = 'finish'\n", 4, "did you mean 'finished'?"),
+        ("[schedule]\nseed = -1\n", 4, "expected u64"),
+        ("[job.arguments]\nsplits = [1]\n", 4, "expected a text, a number or true or false"),
+        ("x = = 1", 3, "a.toml:3"),
+    ] {
+        let error = error(more);
+        assert!(error.starts_with(&format!("a.toml:{line}: ")), "{more}: {error}");
+        assert!(error.contains(expected), "{more}: {error}");
+    }
+}
+
+#[test]
+fn a_job_that_does_not_exist_is_an_error_of_its_line() {
+    let text = "\n[job]\nname = 'toys'\n";
+    let scenario = Scenario::parse("a.toml", text).unwrap();
+    let error = scenario.check_text("a.toml", text, &program()).unwrap_err().to_string();
+    assert_eq!(error, "a.toml:3: there is no job 'toys'; this program has: toy");
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_an_error_without_a_line() {
+    let error = Scenario::load("no/such.toml".as_ref(), &program()).unwrap_err();
+    assert!(error.to_string().starts_with("no/such.toml: cannot be read"), "{error}");
+}
+
+#[test]
+fn a_scenario_survives_being_written_and_read() {
+    let scenario = scenario(
+        "[job.arguments]\nscale-factor = 0.0001\nsplits = 6\n\
+         [cluster]\ntask-managers = 5\nrestart-after = 'never'\n\
+         [config]\n'execution.batch.job-recovery.enabled' = true\n\
+         [network]\nlatency = '1 ms..20 ms'\nin-flight-at-crash = 'lost'\n\
+         [[fault]]\nat = 'job-manager/1:master@3.0'\ndo = 'crash job-manager'\nrestart-after = 'never'\n\
+         [[fault]]\nat = 't = 1.5 s'\ndo = 'crash machine of task-manager-5'\n",
+    );
+    let text = scenario.to_toml();
+    assert_eq!(Scenario::parse("again", &text).unwrap_or_else(|error| panic!("{error}\n{text}")), scenario);
+    assert_eq!(scenario.job().arguments[0], ("scale-factor".to_owned(), "0.0001".to_owned()));
+    assert!(scenario.configuration().job_recovery_enabled);
+}
+
+#[test]
+fn every_scenario_of_the_project_can_be_read_and_recovers_its_job() {
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../scenarios");
+    let mut read = 0;
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let scenario = Scenario::parse(&path.display().to_string(), &text);
+        let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
+        assert!(scenario.configuration().job_recovery_enabled, "{}", path.display());
+        read += 1;
+    }
+    assert!(read >= 4);
+}

@@ -1,0 +1,34 @@
+//! Records and the functions that users write over them.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// What streams consist of. Between tasks a record is its postcard encoding, so the order of a
+/// struct's fields is part of the format; `Clone` is for streams with several consumers.
+pub trait Record: Serialize + DeserializeOwned + Clone + 'static {}
+
+impl<T: Serialize + DeserializeOwned + Clone + 'static> Record for T {}
+
+/// Why a user's function gave up: fails its task, with this as the reason.
+pub type FunctionError = Box<dyn std::error::Error + Send + Sync>;
+
+/// The direction of a sort.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    Ascending,
+    Descending,
+}
+
+/// Aggregates the records of a partition (Flink's interface of this name). The accumulator that
+/// [`Self::add`] returns is the one that goes on; it need not be the one that came in.
+pub trait AggregateFunction<T>: Send + Sync + 'static {
+    type Accumulator: 'static;
+    type Output: Record;
+
+    fn create_accumulator(&self) -> Self::Accumulator;
+
+    fn add(&self, value: T, accumulator: Self::Accumulator) -> Self::Accumulator;
+
+    /// Called once for each subtask, also for one without records.
+    fn get_result(&self, accumulator: Self::Accumulator) -> Self::Output;
+}

@@ -1,0 +1,63 @@
+//! A source of whole numbers, mostly for tests (Flink's `NumberSequenceSource`).
+
+use crate::api::FunctionError;
+use crate::operators::Out;
+
+use super::Source;
+
+/// The numbers `from..to`, cut into `splits` pieces whose lengths differ by at most one; longer
+/// pieces come first. Pieces may be empty.
+#[derive(Clone, Copy, Debug)]
+pub struct NumberSequenceSource {
+    from: i64,
+    to: i64,
+    splits: u32,
+}
+
+impl NumberSequenceSource {
+    /// `to` is not part of the sequence; no split, no number.
+    pub const fn new(from: i64, to: i64, splits: u32) -> Self {
+        Self { from, to, splits }
+    }
+}
+
+impl Source for NumberSequenceSource {
+    type Record = i64;
+    /// First number and the one after the last.
+    type Split = (i64, i64);
+
+    fn splits(&self) -> Vec<(i64, i64)> {
+        let count = i128::from(self.to.saturating_sub(self.from).max(0));
+        let (length, longer) =
+            (count / i128::from(self.splits.max(1)), count % i128::from(self.splits.max(1)));
+        let start = |i: u32| {
+            let offset = i128::from(i) * length + i128::from(i).min(longer);
+            self.from + offset as i64
+        };
+        (0..self.splits).map(|i| (start(i), start(i + 1))).collect()
+    }
+
+    async fn read(&self, (from, to): (i64, i64), out: &Out<i64>) -> Result<(), FunctionError> {
+        for number in from..to {
+            out.collect(number).await;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_splits_are_the_sequence_once_and_in_order() {
+        for (from, to, splits) in [(0, 10, 3), (-5, 5, 4), (0, 2, 5), (3, 3, 2), (9, 1, 2), (0, 7, 7)] {
+            let pieces = NumberSequenceSource::new(from, to, splits).splits();
+            assert_eq!(pieces.len(), splits as usize);
+            let numbers: Vec<i64> = pieces.iter().flat_map(|&(from, to)| from..to).collect();
+            assert_eq!(numbers, (from..to).collect::<Vec<_>>());
+            let lengths: Vec<i64> = pieces.iter().map(|(from, to)| to - from).collect();
+            assert!(lengths.iter().max().unwrap() - lengths.iter().min().unwrap() <= 1, "{lengths:?}");
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! What can be wrong with the description of a job.
+
+/// A job that cannot run, with the operator that is wrong and what would be right.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GraphError {
+    #[error("it has no sink, so it would do nothing; end a stream with sink_to")]
+    NoSink,
+    #[error("the results of '{operator}' go nowhere; end the stream with sink_to or leave it out")]
+    GoesNowhere { operator: String },
+    #[error("'{operator}': a parallelism of {parallelism} is not a whole number from 1 to {max}")]
+    Parallelism { operator: String, parallelism: u32, max: u32 },
+    #[error(
+        "'{operator}': its parallelism {parallelism} is above its maximum {max_parallelism}; set only one of them"
+    )]
+    AboveMaximum { operator: String, parallelism: u32, max_parallelism: u32 },
+    #[error("'{operator}': {problem}")]
+    Sink { operator: String, problem: String },
+    #[error("'{first}' and '{second}' both write to '{target}'; give each a place of its own")]
+    SameTarget { first: String, second: String, target: String },
+    #[error(
+        "{call} was called on an exchange or a union behind {after}, which is no operator; call it right behind \
+         the operator that it is meant for"
+    )]
+    NotAnOperator { call: &'static str, after: String },
+    #[error("a union joins streams of two environments; a job has one")]
+    OtherEnvironment,
+}

@@ -1,0 +1,53 @@
+//! The digest by which processes know that they mean the same job graph.
+
+use serde::Serialize;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::{JobEdge, JobVertex, Partitioner};
+use crate::message::SourceSplit;
+
+#[derive(Serialize)]
+struct Structure<'a> {
+    name: &'a str,
+    vertices: Vec<VertexStructure<'a>>,
+    /// Producer, consumer, partitioner.
+    edges: Vec<(u32, u32, &'static str)>,
+}
+
+#[derive(Serialize)]
+struct VertexStructure<'a> {
+    name: &'a str,
+    parallelism: Option<u32>,
+    max_parallelism: Option<u32>,
+    splits: Vec<SourceSplit>,
+}
+
+/// XXH3 (64 bits, no seed) over the postcard encoding of everything that the scheduler sees, source
+/// splits included. The encoding is the same on every platform.
+pub(super) fn fingerprint(name: &str, vertices: &[JobVertex], edges: &[JobEdge]) -> u64 {
+    let structure = Structure {
+        name,
+        vertices: vertices
+            .iter()
+            .map(|vertex| VertexStructure {
+                name: &vertex.name,
+                parallelism: vertex.parallelism,
+                max_parallelism: vertex.max_parallelism,
+                splits: vertex.source.as_ref().map_or_else(Vec::new, |source| source.splits()),
+            })
+            .collect(),
+        edges: edges
+            .iter()
+            .map(|edge| (edge.producer.0, edge.consumer.0, partitioner_name(edge.partitioner)))
+            .collect(),
+    };
+    xxh3_64(&postcard::to_stdvec(&structure).expect("plain data always has an encoding"))
+}
+
+const fn partitioner_name(partitioner: Partitioner) -> &'static str {
+    match partitioner {
+        Partitioner::Forward => "forward",
+        Partitioner::Hash => "hash",
+        Partitioner::Rebalance => "rebalance",
+    }
+}

@@ -1,0 +1,93 @@
+//! Decides what the author left open: the parallelism of each operator, as far as it can be known
+//! before the job runs, and the partitioner of each edge.
+//!
+//! An edge of which nothing was said is forward if that leaves the consumer's parallelism as it was
+//! asked for: when both sides have the same known parallelism, or when the consumer has one such edge
+//! and asks for nothing, in which case it takes the producer's, known or to be decided. Otherwise it
+//! is a rebalance.
+
+use super::{Exchange, GraphError, Partitioner, StreamGraph, StreamNode};
+
+/// Parallelisms beyond this are refused, as in Flink.
+const MAX_PARALLELISM: u32 = 32_768;
+
+/// What is decided for one node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Resolved {
+    pub parallelism: Option<u32>,
+    pub max_parallelism: Option<u32>,
+    /// In the order of the node's inputs.
+    pub partitioners: Vec<Partitioner>,
+}
+
+pub(super) fn resolve(graph: &StreamGraph) -> Result<Vec<Resolved>, GraphError> {
+    let mut resolved: Vec<Resolved> = Vec::with_capacity(graph.nodes.len());
+    for node in &graph.nodes {
+        check(node, graph.default_parallelism)?;
+        let next = resolve_node(node, graph.default_parallelism, &resolved);
+        resolved.push(next);
+    }
+    Ok(resolved)
+}
+
+fn check(node: &StreamNode, default: Option<u32>) -> Result<(), GraphError> {
+    for parallelism in [node.parallelism.or(default), node.max_parallelism].into_iter().flatten() {
+        if !(1..=MAX_PARALLELISM).contains(&parallelism) {
+            return Err(GraphError::Parallelism {
+                operator: node.name.clone(),
+                parallelism,
+                max: MAX_PARALLELISM,
+            });
+        }
+    }
+    match (node.parallelism, node.max_parallelism) {
+        (Some(parallelism), Some(max_parallelism)) if parallelism > max_parallelism => {
+            Err(GraphError::AboveMaximum { operator: node.name.clone(), parallelism, max_parallelism })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn resolve_node(node: &StreamNode, default: Option<u32>, before: &[Resolved]) -> Resolved {
+    let default = default.filter(|&default| node.max_parallelism.is_none_or(|max| default <= max));
+    let wanted = node.parallelism.or(default);
+    let open: Vec<&Resolved> = node
+        .inputs
+        .iter()
+        .filter(|edge| matches!(edge.exchange, Exchange::Unspecified))
+        .map(|edge| &before[edge.producer.0])
+        .collect();
+    // What the consumer takes over if its open edges are forward.
+    let inherited = match open.as_slice() {
+        [producer] => Some(*producer),
+        [first, others @ ..] if others.iter().all(|other| other.parallelism == first.parallelism) => {
+            // Several producers whose parallelism is to be decided may come to different ones.
+            first.parallelism.map(|_| *first)
+        }
+        _ => None,
+    };
+    let forward = inherited.filter(|producer| match wanted {
+        Some(wanted) => producer.parallelism == Some(wanted),
+        None => node.max_parallelism.is_none_or(|max| stays_within(producer, max)),
+    });
+    let (parallelism, max_parallelism) = match (wanted, forward) {
+        (None, Some(producer)) => (producer.parallelism, producer.max_parallelism),
+        (wanted, _) => (wanted, node.max_parallelism),
+    };
+    let partitioner = |exchange: &Exchange, producer: &Resolved| match exchange {
+        Exchange::Hash(_) => Partitioner::Hash,
+        Exchange::Rebalance => Partitioner::Rebalance,
+        // With a known parallelism each edge stands for itself.
+        Exchange::Unspecified if wanted.is_some() && producer.parallelism == wanted => Partitioner::Forward,
+        Exchange::Unspecified if forward.is_some() => Partitioner::Forward,
+        Exchange::Unspecified => Partitioner::Rebalance,
+    };
+    let partitioners =
+        node.inputs.iter().map(|edge| partitioner(&edge.exchange, &before[edge.producer.0])).collect();
+    Resolved { parallelism, max_parallelism, partitioners }
+}
+
+/// Whether the producer can never have more than `max` subtasks.
+fn stays_within(producer: &Resolved, max: u32) -> bool {
+    producer.parallelism.or(producer.max_parallelism).is_some_and(|bound| bound <= max)
+}

@@ -1,0 +1,90 @@
+//! [`Out`]: where sources and window functions push their results, and how a failure below them
+//! ends their task without their help.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::future::{Future, pending, poll_fn};
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::Poll;
+
+use crate::task::BodyError;
+
+use super::OperatorContext;
+use super::chain::Push;
+
+/// The first failure below a user function that only knows records. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Failure(Rc<RefCell<Option<BodyError>>>);
+
+impl Failure {
+    /// Fails the task. Never returns: whoever runs the function by [`Self::unless`] drops it.
+    pub(super) async fn fail<T>(&self, error: BodyError) -> T {
+        self.0.borrow_mut().get_or_insert(error);
+        pending().await
+    }
+
+    /// Runs `function` to its end or to the first failure.
+    pub(super) async fn unless<F: Future>(&self, function: F) -> Result<F::Output, BodyError> {
+        let mut function = pin!(function);
+        poll_fn(|task| {
+            let polled = function.as_mut().poll(task);
+            match (self.0.borrow_mut().take(), polled) {
+                (Some(error), _) => Poll::Ready(Err(error)),
+                (None, Poll::Ready(output)) => Poll::Ready(Ok(output)),
+                (None, Poll::Pending) => Poll::Pending,
+            }
+        })
+        .await
+    }
+}
+
+/// Takes the results of a source or a window function (Flink's `Collector`).
+pub struct Out<T> {
+    context: OperatorContext,
+    failure: Failure,
+    /// Empty while a [`Self::collect`] makes room.
+    push: Cell<Option<Box<dyn Push<T>>>>,
+    /// What other collects bring meanwhile.
+    waiting: RefCell<VecDeque<T>>,
+}
+
+impl<T> Out<T> {
+    pub(super) fn new(context: OperatorContext, failure: Failure, push: Box<dyn Push<T>>) -> Self {
+        Self { context, failure, push: Cell::new(Some(push)), waiting: RefCell::default() }
+    }
+
+    /// Gives one result to the operators behind this one, and waits until the task's outputs have
+    /// room. When one of them fails the task fails, and this never returns. The future must be
+    /// awaited to its end: one that is dropped midway fails the task.
+    pub async fn collect(&self, record: T) {
+        let Some(mut push) = self.push.take() else {
+            self.waiting.borrow_mut().push_back(record);
+            return;
+        };
+        if let Err(error) = self.deliver(&mut push, record).await {
+            self.failure.fail(error).await
+        }
+        self.push.set(Some(push));
+    }
+
+    async fn deliver(&self, push: &mut Box<dyn Push<T>>, record: T) -> Result<(), BodyError> {
+        let mut next = Some(record);
+        while let Some(record) = next {
+            push.push(record)?;
+            if self.context.settling_is_due() {
+                push.settle().await?;
+            }
+            self.context.task().room().await;
+            next = self.waiting.borrow_mut().pop_front();
+        }
+        Ok(())
+    }
+
+    pub(super) async fn finish(self) -> Result<(), BodyError> {
+        let Some(mut push) = self.push.take() else {
+            return Err(self.context.error("a call of `collect` was dropped before it was done"));
+        };
+        push.finish().await
+    }
+}

@@ -1,0 +1,29 @@
+//! The head of a source's chain: asks for splits until there are none and reads each to its end.
+
+use std::sync::Arc;
+
+use crate::connectors::Source;
+
+use super::Head;
+use super::output::{Failure, Out};
+
+/// The reader of a source's subtask (Flink's `SourceOperator`).
+pub fn read_source<S: Source>(source: Arc<S>) -> Head {
+    Arc::new(move |context, push| {
+        let source = Arc::clone(&source);
+        Box::pin(async move {
+            let failure = Failure::default();
+            let out = Out::new(context.clone(), failure.clone(), push.typed::<S::Record>());
+            while let Some(split) = context.task().next_split().await {
+                let id = split.id;
+                let split = postcard::from_bytes::<S::Split>(&split.payload)
+                    .map_err(|error| context.error(format_args!("split {id} cannot be decoded: {error}")))?;
+                failure
+                    .unless(source.read(split, &out))
+                    .await?
+                    .map_err(|error| context.error(format_args!("split {id} cannot be read: {error}")))?;
+            }
+            out.finish().await
+        })
+    })
+}

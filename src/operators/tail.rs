@@ -1,0 +1,188 @@
+//! Tails: where records leave a chain. A tail encodes each record with postcard and decides its
+//! subpartition; when a buffer is written is the task's business.
+//!
+//! With `n` subpartitions (which is not always the consumer's parallelism: a consumer subtask may
+//! read several), numbered from 0, the subpartition of a record is
+//! - **Forward**: 0;
+//! - **Hash**: `xxh3_64(bytes) mod n`, where `xxh3_64` is XXH3 with 64 bits, without seed or secret, and
+//!   `bytes` is the postcard encoding of the record's key and nothing else;
+//! - **Rebalance**: `(s + i) mod n` for the `i`-th record, from 0, that producer subtask `s` sends
+//!   over this edge.
+//!
+//! So an attempt deals records that it sees in the same order as an earlier one in the same way.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use serde::Serialize;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::api::Record;
+use crate::task::BodyError;
+
+use super::OperatorContext;
+use super::chain::{AnyPush, LocalFuture, Push, Tail};
+
+/// The subpartition of a record with this key, of `subpartitions` (at least 1).
+pub fn subpartition_of_key(encoded_key: &[u8], subpartitions: u32) -> u32 {
+    (xxh3_64(encoded_key) % u64::from(subpartitions)) as u32
+}
+
+/// The tail of a hash exchange.
+pub fn hash_tail<T: Record, K: Serialize + 'static>(key_of: Arc<dyn Fn(&T) -> K + Send + Sync>) -> Tail {
+    Arc::new(move |context, output| {
+        AnyPush::new(HashTail {
+            encoder: Encoder::new(context, output),
+            key_of: Arc::clone(&key_of),
+            key_bytes: Vec::new(),
+            record: PhantomData,
+        })
+    })
+}
+
+/// Encodes records into one output.
+struct Encoder {
+    context: OperatorContext,
+    output: usize,
+    subpartitions: u32,
+    scratch: Vec<u8>,
+}
+
+impl Encoder {
+    fn new(context: &OperatorContext, output: usize) -> Self {
+        let subpartitions = context.task().subpartitions(output).max(1);
+        Self { context: context.clone(), output, subpartitions, scratch: Vec::new() }
+    }
+
+    fn emit<T: Serialize>(&mut self, record: &T, subpartition: u32) -> Result<(), BodyError> {
+        // Encoded aside: a record that cannot be encoded must not leave half of itself in a buffer.
+        encode(record, &mut self.scratch)
+            .map_err(|error| self.context.error(format_args!("a record cannot be encoded: {error}")))?;
+        if self.scratch.is_empty() {
+            // Buffers are records without separators, so such records could not be counted.
+            return Err(self.context.error("records of a type without any content cannot leave a task"));
+        }
+        let bytes = &self.scratch;
+        self.context.task().emit(self.output, subpartition, |buffer| buffer.extend_from_slice(bytes));
+        self.context.task().count_records_out(1);
+        self.context.wrote(bytes.len());
+        Ok(())
+    }
+}
+
+/// Replaces the content of `bytes`.
+fn encode<T: Serialize>(value: &T, bytes: &mut Vec<u8>) -> Result<(), postcard::Error> {
+    let mut empty = std::mem::take(bytes);
+    empty.clear();
+    *bytes = postcard::to_extend(value, empty)?;
+    Ok(())
+}
+
+pub(super) struct ForwardTail<T> {
+    encoder: Encoder,
+    record: PhantomData<fn(T)>,
+}
+
+impl<T> ForwardTail<T> {
+    pub(super) fn new(context: &OperatorContext, output: usize) -> Self {
+        Self { encoder: Encoder::new(context, output), record: PhantomData }
+    }
+}
+
+impl<T: Serialize> Push<T> for ForwardTail<T> {
+    fn push(&mut self, record: T) -> Result<(), BodyError> {
+        self.encoder.emit(&record, 0)
+    }
+
+    fn settle(&mut self) -> LocalFuture<'_> {
+        nothing_waits()
+    }
+
+    fn finish(&mut self) -> LocalFuture<'_> {
+        nothing_waits()
+    }
+}
+
+pub(super) struct RebalanceTail<T> {
+    encoder: Encoder,
+    next: u32,
+    record: PhantomData<fn(T)>,
+}
+
+impl<T> RebalanceTail<T> {
+    pub(super) fn new(context: &OperatorContext, output: usize) -> Self {
+        let encoder = Encoder::new(context, output);
+        let next = context.task().subtask() % encoder.subpartitions;
+        Self { encoder, next, record: PhantomData }
+    }
+}
+
+impl<T: Serialize> Push<T> for RebalanceTail<T> {
+    fn push(&mut self, record: T) -> Result<(), BodyError> {
+        self.encoder.emit(&record, self.next)?;
+        self.next = (self.next + 1) % self.encoder.subpartitions;
+        Ok(())
+    }
+
+    fn settle(&mut self) -> LocalFuture<'_> {
+        nothing_waits()
+    }
+
+    fn finish(&mut self) -> LocalFuture<'_> {
+        nothing_waits()
+    }
+}
+
+struct HashTail<T, K> {
+    encoder: Encoder,
+    key_of: Arc<dyn Fn(&T) -> K + Send + Sync>,
+    key_bytes: Vec<u8>,
+    record: PhantomData<fn(T)>,
+}
+
+impl<T: Serialize, K: Serialize> Push<T> for HashTail<T, K> {
+    fn push(&mut self, record: T) -> Result<(), BodyError> {
+        encode(&(self.key_of)(&record), &mut self.key_bytes)
+            .map_err(|error| self.encoder.context.error(format_args!("a key cannot be encoded: {error}")))?;
+        let subpartition = subpartition_of_key(&self.key_bytes, self.encoder.subpartitions);
+        self.encoder.emit(&record, subpartition)
+    }
+
+    fn settle(&mut self) -> LocalFuture<'_> {
+        nothing_waits()
+    }
+
+    fn finish(&mut self) -> LocalFuture<'_> {
+        nothing_waits()
+    }
+}
+
+/// The task writes buffers on its own; a tail has nothing to wait for.
+fn nothing_waits<'a>() -> LocalFuture<'a> {
+    Box::pin(std::future::ready(Ok(())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The numbers are fixed: whoever reads a partition by key relies on them, also an interpreter
+    /// that never runs this code.
+    #[test]
+    fn a_key_goes_to_the_subpartition_that_its_hash_says() {
+        let mut bytes = Vec::new();
+        encode(&1_i64, &mut bytes).unwrap();
+        assert_eq!(bytes, [2]);
+        for (key, expected) in [(0_i64, 3), (1, 2), (2, 2), (3, 2), (7, 1), (-1, 0), (i64::MAX, 1)] {
+            encode(&key, &mut bytes).unwrap();
+            assert_eq!(subpartition_of_key(&bytes, 5), expected, "key {key}");
+        }
+    }
+
+    #[test]
+    fn encoding_replaces_what_was_in_the_scratch_buffer() {
+        let mut bytes = vec![9, 9, 9];
+        encode(&"ab", &mut bytes).unwrap();
+        assert_eq!(bytes, [2, b'a', b'b']);
+    }
+}

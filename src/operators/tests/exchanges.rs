@@ -1,0 +1,84 @@
+//! Which record reaches which subtask, and in which order.
+
+use super::{Cluster, Outcome, row};
+use crate::api::{Out, Records};
+use crate::connectors::{CsvSink, NumberSequenceSource};
+use crate::operators::subpartition_of_key;
+
+/// Numbers that reached a sink's subtask.
+fn numbers(outcome: &Outcome, directory: &str, subtask: u32) -> Vec<i64> {
+    let rows = outcome.rows(directory, subtask);
+    rows.iter().map(|line| line.split(',').next().unwrap().parse().unwrap()).collect()
+}
+
+#[test]
+fn records_of_one_key_reach_the_subtask_that_the_hash_says() {
+    let outcome = Cluster::run(|env| {
+        env.from_source("numbers", NumberSequenceSource::new(0, 500, 4))
+            .key_by(|n| n % 17)
+            .map(|n| row(n, ""))
+            .set_parallelism(5)
+            .sink_to(CsvSink::new("out"));
+    });
+    let mut all = Vec::new();
+    for subtask in 0..5 {
+        for number in numbers(&outcome, "out", subtask) {
+            let key = postcard::to_stdvec(&(number % 17)).unwrap();
+            assert_eq!(subpartition_of_key(&key, 5), subtask);
+            all.push(number);
+        }
+    }
+    all.sort_unstable();
+    assert_eq!(all, (0..500).collect::<Vec<_>>());
+}
+
+/// Two producers: producer 0 has the numbers from 0, producer 1 those from 100.
+#[test]
+fn a_rebalance_deals_round_robin_from_the_producers_own_number() {
+    let outcome = Cluster::run(|env| {
+        env.from_source("numbers", NumberSequenceSource::new(0, 2, 2))
+            .map(|split| split * 100)
+            .full_window_partition()
+            .map_partition(async |records: &mut Records<i64>, out: &Out<i64>| {
+                while let Some(first) = records.next().await {
+                    for number in first..first + 7 {
+                        out.collect(number).await;
+                    }
+                }
+                Ok(())
+            })
+            .rebalance()
+            .map(|n| row(n, ""))
+            .set_parallelism(3)
+            .sink_to(CsvSink::new("out"));
+    });
+    assert_eq!(numbers(&outcome, "out", 0), [0, 3, 6, 102, 105]);
+    assert_eq!(numbers(&outcome, "out", 1), [1, 4, 100, 103, 106]);
+    assert_eq!(numbers(&outcome, "out", 2), [2, 5, 101, 104]);
+}
+
+#[test]
+fn a_union_delivers_its_streams_one_after_the_other() {
+    let outcome = Cluster::run(|env| {
+        let low = env.from_source("low", NumberSequenceSource::new(0, 4, 1)).set_parallelism(1);
+        let high = env.from_source("high", NumberSequenceSource::new(100, 104, 1)).set_parallelism(1);
+        high.union(&low).map(|n| row(n, "")).sink_to(CsvSink::new("out"));
+    });
+    assert_eq!(numbers(&outcome, "out", 0), [100, 101, 102, 103, 0, 1, 2, 3]);
+}
+
+#[test]
+fn records_are_counted_where_they_enter_and_leave_a_task() {
+    let outcome = Cluster::run(|env| {
+        env.from_source("numbers", NumberSequenceSource::new(0, 10, 1))
+            .set_parallelism(1)
+            .filter(|n| n % 2 == 0)
+            .rebalance()
+            .flat_map(|n| vec![row(n, "a"), row(n, "b")])
+            .set_parallelism(1)
+            .sink_to(CsvSink::new("out"));
+    });
+    let counts: Vec<_> =
+        outcome.results.values().map(|task| (task.metrics.records_in, task.metrics.records_out)).collect();
+    assert_eq!(counts, [(0, 5), (5, 10)]);
+}

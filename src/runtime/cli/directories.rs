@@ -1,0 +1,107 @@
+//! The directories of a cluster: checked before anything starts.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::disk::Volume;
+use crate::ids::ProcessId;
+
+/// A directory that is removed when this is dropped, unless it is kept.
+pub struct WorkingDirectory {
+    path: PathBuf,
+    remove: bool,
+}
+
+impl WorkingDirectory {
+    /// The given directory, which must be new or empty and is kept; or a temporary one.
+    pub fn new(given: Option<&Path>, unique: u64) -> Result<Self, String> {
+        match given {
+            Some(path) => Ok(Self { path: empty_directory("--storage", path)?, remove: false }),
+            None => {
+                let path = std::env::temp_dir().join(format!("revenant-{unique:016x}"));
+                Ok(Self { path: empty_directory("the temporary directory", &path)?, remove: true })
+            }
+        }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub fn keep(&mut self) {
+        self.remove = false;
+    }
+
+    pub const fn is_kept(&self) -> bool {
+        !self.remove
+    }
+}
+
+impl Drop for WorkingDirectory {
+    fn drop(&mut self) {
+        if self.remove
+            && let Err(error) = fs::remove_dir_all(&self.path)
+        {
+            tracing::warn!("cannot remove {}: {error}", self.path.display());
+        }
+    }
+}
+
+/// Makes the directory if it is missing, and makes sure that it is empty and can be written to.
+pub fn empty_directory(what: &str, path: &Path) -> Result<PathBuf, String> {
+    let shown = path.display();
+    fs::create_dir_all(path).map_err(|error| format!("{what} {shown} cannot be made: {error}"))?;
+    let path =
+        fs::canonicalize(path).map_err(|error| format!("{what} {shown} cannot be resolved: {error}"))?;
+    let mut entries =
+        fs::read_dir(&path).map_err(|error| format!("{what} {shown} cannot be read: {error}"))?;
+    if entries.next().is_some() {
+        return Err(format!("{what} {shown} is not empty: name a new or an empty directory"));
+    }
+    let probe = path.join(".revenant-probe");
+    fs::write(&probe, b"")
+        .and_then(|()| fs::remove_file(&probe))
+        .map_err(|error| format!("{what} {shown} cannot be written to: {error}"))?;
+    Ok(path)
+}
+
+/// The directory of each volume of a process.
+pub fn volumes(
+    process: ProcessId,
+    storage: &Path,
+    out: Option<&Path>,
+    input: Option<&Path>,
+) -> BTreeMap<Volume, PathBuf> {
+    let own = |kind: &str| storage.join(kind).join(process.to_string());
+    let mut volumes = BTreeMap::from([
+        (Volume::Local, own("local")),
+        (Volume::Scratch, own("scratch")),
+        (Volume::Ha, storage.join("ha")),
+        (Volume::Input, input.map_or_else(|| storage.join("input"), Path::to_owned)),
+    ]);
+    if let Some(out) = out {
+        volumes.insert(Volume::Output, out.to_owned());
+    }
+    volumes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_in_use_is_refused_and_left_alone() {
+        let mut outer = WorkingDirectory::new(None, 0xd1).unwrap();
+        let inner = outer.path().join("out");
+        assert!(empty_directory("--out", &inner).is_ok());
+        fs::write(inner.join("part-0"), b"precious").unwrap();
+        assert!(empty_directory("--out", &inner).unwrap_err().contains("is not empty"));
+        assert!(empty_directory("--out", &inner.join("part-0")).unwrap_err().contains("cannot be made"));
+        assert_eq!(fs::read(inner.join("part-0")).unwrap(), b"precious");
+        outer.remove = true;
+        let path = outer.path().to_owned();
+        drop(outer);
+        assert!(!path.exists());
+    }
+}

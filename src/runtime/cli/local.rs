@@ -1,0 +1,173 @@
+//! `revenant local`: a whole cluster on this machine. This process hosts the high-availability
+//! service and the client; JobManager and TaskManagers are processes of their own, and are started
+//! again when they die.
+
+use std::ffi::OsString;
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::api::Program;
+use crate::config::Configuration;
+use crate::ids::ProcessId;
+
+use super::super::supervisor::{ChildSpec, Supervisor};
+use super::super::{Observer, ProcessOptions, RunningProcess};
+use super::arguments::LocalArguments;
+use super::directories::{WorkingDirectory, empty_directory, volumes};
+use super::member::{Service, boot, fresh_session};
+use super::progress::Progress;
+use super::{End, interrupted};
+
+/// What a cluster on one machine needs otherwise than one on many.
+const DEFAULTS: [(&str, &str); 6] = [
+    ("execution.batch.job-recovery.enabled", "true"),
+    ("cluster.registration.error-delay", "500 ms"),
+    ("heartbeat.interval", "1 s"),
+    ("heartbeat.timeout", "10 s"),
+    ("high-availability.session-timeout", "10 s"),
+    ("execution.batch.job-recovery.previous-worker.recovery.timeout", "10 s"),
+];
+
+/// How long the JobManager may take to end by itself after the job did.
+const GOODBYE_MAX: Duration = Duration::from_secs(3);
+
+pub async fn run(program: &Arc<Program>, arguments: LocalArguments) -> Result<End, String> {
+    let mut config = Configuration::default();
+    for (key, value) in DEFAULTS {
+        config.set(key, value).map_err(|error| error.to_string())?;
+    }
+    arguments.common.apply(&mut config)?;
+    let job = arguments.job.parse()?;
+    program.build(&job).map_err(|error| error.to_string())?;
+    if let Some(input) = &arguments.input {
+        fs::read_dir(input).map_err(|error| format!("--input {}: {error}", input.display()))?;
+    }
+    let mut storage = WorkingDirectory::new(arguments.storage.as_deref(), fresh_session().0)?;
+    if arguments.keep {
+        storage.keep();
+    }
+    let out = empty_directory("--out", &arguments.out)?;
+    config.job = Some(job);
+
+    let started = Instant::now();
+    let progress = Progress::new(&arguments.job.name);
+    let cluster = Cluster { arguments: &arguments, config, storage: storage.path(), out: &out };
+    let (end, restarts) = cluster.run(&progress).await?;
+    progress.end();
+    remove_pending(&out);
+    if matches!(end, End::Failed(_)) {
+        storage.keep();
+    }
+    if matches!(end, End::Success) {
+        println!("{} finished in {:.1?}: {}", arguments.job.name, started.elapsed(), contents(&out));
+        for (name, count) in restarts.iter().filter(|(_, count)| *count > 0) {
+            println!("{name} was started again {count} times");
+        }
+    }
+    if storage.is_kept() {
+        println!("working files and logs are in {}", storage.path().display());
+    }
+    Ok(end)
+}
+
+struct Cluster<'a> {
+    arguments: &'a LocalArguments,
+    config: Configuration,
+    storage: &'a Path,
+    out: &'a Path,
+}
+
+impl Cluster<'_> {
+    async fn run(&self, progress: &Progress) -> Result<(End, Vec<(String, u32)>), String> {
+        let high_availability = self.host(ProcessId::HighAvailability, None, None).await?;
+        let address = high_availability.endpoint();
+        let client = self.host(ProcessId::Client, Some(address), Some(progress.observer())).await?;
+        let program =
+            std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
+        let mut supervisor = Supervisor::start(&program, self.storage, self.children(address))
+            .map_err(|error| format!("cannot start the cluster: {error}"))?;
+        let end = tokio::select! {
+            biased;
+            () = interrupted() => End::Interrupted,
+            end = client.ended() => End::from(end),
+            end = high_availability.ended() => End::from(end),
+            error = supervisor.failed() => End::Failed(error.to_string()),
+        };
+        let patient = matches!(end, End::Success).then_some(("job-manager", GOODBYE_MAX));
+        let restarts = supervisor.stop(patient).await;
+        client.shut_down().await;
+        high_availability.shut_down().await;
+        Ok((end, restarts))
+    }
+
+    async fn host(
+        &self,
+        process: ProcessId,
+        high_availability: Option<SocketAddr>,
+        observer: Option<Observer>,
+    ) -> Result<RunningProcess, String> {
+        let options = ProcessOptions {
+            boot: boot(process, self.config.clone()),
+            engine: Arc::new(Service),
+            volumes: volumes(process, self.storage, None, None),
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            high_availability,
+            patience: Duration::from_secs(5),
+            record: self.arguments.common.record.clone(),
+            observer,
+        };
+        RunningProcess::start(options).await.map_err(|error| error.to_string())
+    }
+
+    fn children(&self, high_availability: SocketAddr) -> Vec<ChildSpec> {
+        let mut common: Vec<OsString> = vec!["--ha".into(), high_availability.to_string().into()];
+        common.extend(["--attached".into(), "--storage".into(), self.storage.into()]);
+        common.extend(["--out".into(), self.out.into()]);
+        if let Some(input) = &self.arguments.input {
+            common.extend(["--input".into(), input.into()]);
+        }
+        if let Some(record) = &self.arguments.common.record {
+            common.extend(["--record".into(), record.into()]);
+        }
+        let defaults = DEFAULTS.iter().map(|(key, value)| format!("{key}={value}"));
+        for setting in defaults.chain(self.arguments.common.set.iter().cloned()) {
+            common.extend(["--set".into(), setting.into()]);
+        }
+        let mut job_manager: Vec<OsString> = vec!["job-manager".into()];
+        job_manager.extend(common.iter().cloned());
+        for argument in &self.arguments.job.arguments {
+            job_manager.extend(["--arg".into(), argument.into()]);
+        }
+        job_manager.extend(["--".into(), OsString::from(&self.arguments.job.name)]);
+        let mut children = vec![ChildSpec { name: "job-manager".to_owned(), arguments: job_manager }];
+        for number in 1..=self.arguments.task_managers {
+            let mut arguments: Vec<OsString> =
+                vec!["task-manager".into(), "--id".into(), number.to_string().into()];
+            arguments.extend(common.iter().cloned());
+            children.push(ChildSpec { name: ProcessId::TaskManager(number).to_string(), arguments });
+        }
+        children
+    }
+}
+
+/// What attempts left that were never committed: nobody runs any more who could want it.
+fn remove_pending(out: &Path) {
+    let pending = out.join(".pending");
+    if pending.exists()
+        && let Err(error) = fs::remove_dir_all(&pending)
+    {
+        tracing::warn!("cannot remove {}: {error}", pending.display());
+    }
+}
+
+fn contents(out: &Path) -> String {
+    let sizes: Vec<u64> = fs::read_dir(out)
+        .map(|entries| {
+            entries.flatten().filter_map(|entry| entry.metadata().ok()).map(|meta| meta.len()).collect()
+        })
+        .unwrap_or_default();
+    format!("{} files, {} bytes in {}", sizes.len(), sizes.iter().sum::<u64>(), out.display())
+}

@@ -1,0 +1,149 @@
+//! The commands that run one process of a cluster.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use crate::actor::{Actor, Boot};
+use crate::api::Program;
+use crate::client::Client;
+use crate::config::Configuration;
+use crate::high_availability::HighAvailability;
+use crate::ids::{ActorId, ProcessId, SessionId};
+use crate::message::TaskDeploymentDescriptor;
+
+use super::super::{Engine, ProcessOptions, RunningProcess};
+use super::arguments::{
+    CommonArgs, HighAvailabilityArguments, JobManagerArguments, MemberArgs, TaskManagerArguments,
+};
+use super::directories::volumes;
+use super::{End, interrupted};
+
+/// Whoever comes through here runs no tasks: the high-availability process and the client.
+pub struct Service;
+
+impl Engine for Service {
+    fn actors(&self, boot: &Boot) -> Vec<(ActorId, Box<dyn Actor>)> {
+        match boot.process {
+            ProcessId::HighAvailability => {
+                vec![(ActorId::HighAvailability, Box::new(HighAvailability::new(boot)))]
+            }
+            ProcessId::Client => vec![(ActorId::Client, Box::new(Client::new(boot, true)))],
+            ProcessId::JobManager | ProcessId::TaskManager(_) => Vec::new(),
+        }
+    }
+
+    fn task(&self, _boot: &Boot, _task: TaskDeploymentDescriptor) -> Box<dyn Actor> {
+        struct Nobody;
+        impl Actor for Nobody {
+            fn handle(
+                &mut self,
+                _now: crate::actor::Time,
+                _event: crate::actor::Event,
+                _out: &mut crate::actor::Outbox,
+            ) {
+            }
+        }
+        Box::new(Nobody)
+    }
+}
+
+/// A number that no other incarnation of any process has.
+pub fn fresh_session() -> SessionId {
+    let mut hasher = RandomState::new().build_hasher();
+    hasher.write_u32(std::process::id());
+    if let Ok(since) = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH) {
+        hasher.write_u128(since.as_nanos());
+    }
+    SessionId(hasher.finish())
+}
+
+pub fn boot(process: ProcessId, config: Configuration) -> Boot {
+    Boot { process, session: fresh_session(), config, volumes: Vec::new() }
+}
+
+fn configuration(common: &CommonArgs) -> Result<Configuration, String> {
+    let mut config = Configuration::default();
+    common.apply(&mut config)?;
+    Ok(config)
+}
+
+pub async fn high_availability(arguments: HighAvailabilityArguments) -> Result<End, String> {
+    let process = ProcessId::HighAvailability;
+    let config = configuration(&arguments.common)?;
+    let options = ProcessOptions {
+        boot: boot(process, config),
+        engine: Arc::new(Service),
+        volumes: volumes(process, &arguments.storage, None, None),
+        listen: arguments.listen,
+        high_availability: None,
+        patience: Duration::ZERO,
+        record: arguments.common.record,
+        observer: None,
+    };
+    run(options, false).await
+}
+
+pub async fn job_manager(program: &Arc<Program>, arguments: JobManagerArguments) -> Result<End, String> {
+    let mut config = configuration(&arguments.common)?;
+    let job = arguments.job.parse()?;
+    program.build(&job).map_err(|error| error.to_string())?;
+    config.job = Some(job);
+    join(program, ProcessId::JobManager, config, arguments.member, arguments.common).await
+}
+
+pub async fn task_manager(program: &Arc<Program>, arguments: TaskManagerArguments) -> Result<End, String> {
+    let config = configuration(&arguments.common)?;
+    let process = ProcessId::TaskManager(arguments.id);
+    join(program, process, config, arguments.member, arguments.common).await
+}
+
+async fn join(
+    program: &Arc<Program>,
+    process: ProcessId,
+    config: Configuration,
+    member: MemberArgs,
+    common: CommonArgs,
+) -> Result<End, String> {
+    let options = ProcessOptions {
+        boot: boot(process, config),
+        engine: Arc::new(Arc::clone(program)),
+        volumes: volumes(process, &member.storage, Some(&member.out), member.input.as_deref()),
+        listen: member.listen,
+        high_availability: Some(member.ha),
+        patience: Duration::from_secs(member.patience),
+        record: common.record,
+        observer: None,
+    };
+    run(options, member.attached).await
+}
+
+async fn run(options: ProcessOptions, attached: bool) -> Result<End, String> {
+    let name = options.boot.process;
+    let ending = async {
+        let process = RunningProcess::start(options).await.map_err(|error| error.to_string())?;
+        tracing::info!("{name} listens on {}", process.endpoint());
+        let end = process.ended().await;
+        process.shut_down().await;
+        Ok(End::from(end))
+    };
+    tokio::select! {
+        biased;
+        () = interrupted() => Ok(End::Interrupted),
+        () = orphaned(attached) => Ok(End::Interrupted),
+        end = ending => end,
+    }
+}
+
+/// Waits until whoever started this process is gone.
+async fn orphaned(attached: bool) {
+    if !attached {
+        std::future::pending::<()>().await;
+    }
+    let (tell, gone) = tokio::sync::oneshot::channel();
+    std::thread::spawn(move || {
+        let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+        let _ = tell.send(());
+    });
+    let _ = gone.await;
+}

@@ -1,0 +1,109 @@
+//! The `revenant` program: what it can be asked, and how it answers wrong usage (exit code 2), a
+//! failed job (1) and success (0). It checks everything before it starts anything.
+
+use std::io;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Parser;
+use tracing_subscriber::EnvFilter;
+
+use crate::actor::ExitStatus;
+use crate::api::Program;
+use crate::config::Configuration;
+
+mod arguments;
+mod directories;
+mod local;
+mod member;
+mod progress;
+
+use arguments::{Cli, Command};
+
+/// How a command ended.
+enum End {
+    Success,
+    /// By Ctrl-C or a request to terminate.
+    Interrupted,
+    Failed(String),
+    /// The command was not right as it was given; nothing was begun.
+    Usage(String),
+}
+
+impl From<ExitStatus> for End {
+    fn from(status: ExitStatus) -> Self {
+        match status {
+            ExitStatus::Success => Self::Success,
+            ExitStatus::Failure(reason) => Self::Failed(reason),
+        }
+    }
+}
+
+/// Runs the command line of this process.
+pub fn main(program: &Arc<Program>) -> ExitCode {
+    let cli = Cli::parse();
+    let quiet = matches!(cli.command, Command::Local(_));
+    let filter = EnvFilter::try_from_default_env()
+        .unwrap_or_else(|_| EnvFilter::new(if quiet { "warn" } else { "info" }));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).init();
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return answer(End::Failed(format!("the system gives no threads: {error}"))),
+    };
+    let end = runtime.block_on(run(program, cli.command));
+    runtime.shutdown_background();
+    answer(end)
+}
+
+async fn run(program: &Arc<Program>, command: Command) -> End {
+    let end = match command {
+        Command::Local(arguments) => local::run(program, arguments).await,
+        Command::HighAvailability(arguments) => member::high_availability(arguments).await,
+        Command::JobManager(arguments) => member::job_manager(program, arguments).await,
+        Command::TaskManager(arguments) => member::task_manager(program, arguments).await,
+        Command::Options => {
+            for option in Configuration::OPTIONS {
+                println!("{} (default {})", option.key, option.default);
+                println!("   {} Takes {}.", option.doc.trim(), option.expected);
+            }
+            Ok(End::Success)
+        }
+        Command::Jobs => {
+            for (name, doc) in program.docs() {
+                println!("{name}\n    {doc}");
+            }
+            Ok(End::Success)
+        }
+    };
+    end.unwrap_or_else(End::Usage)
+}
+
+fn answer(end: End) -> ExitCode {
+    match end {
+        End::Success => ExitCode::SUCCESS,
+        End::Interrupted => ExitCode::from(130),
+        End::Failed(reason) => {
+            eprintln!("revenant: {reason}");
+            ExitCode::FAILURE
+        }
+        End::Usage(reason) => {
+            eprintln!("revenant: {reason}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Waits for Ctrl-C or a request to terminate.
+async fn interrupted() {
+    let terminate = async {
+        match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
+            Ok(mut signal) => drop(signal.recv().await),
+            Err(_) => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        biased;
+        _ = tokio::signal::ctrl_c() => {}
+        () = terminate => {}
+    }
+}

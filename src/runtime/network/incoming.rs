@@ -1,0 +1,110 @@
+//! Connections that others make. Whoever does not greet as a process of this cluster is refused.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use bytes::BytesMut;
+use tokio::io::AsyncWriteExt;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::{sleep, timeout};
+
+use crate::actor::Event;
+use crate::ids::ProcessId;
+
+use super::super::actor_thread::Envelope;
+use super::super::process::Shared;
+use super::Network;
+use super::frame::{Frame, FrameError, FrameReader, Hello, Welcome, encode, encode_greeting};
+
+const GREETING_MAX: Duration = Duration::from_secs(10);
+
+pub async fn accept(shared: Arc<Shared>, listener: TcpListener) {
+    let accepting = async {
+        loop {
+            match listener.accept().await {
+                Ok((stream, peer)) => {
+                    tokio::spawn(serve(Arc::clone(&shared), stream, peer));
+                }
+                Err(error) => {
+                    tracing::warn!("cannot accept a connection: {error}");
+                    sleep(Duration::from_millis(100)).await;
+                }
+            }
+        }
+    };
+    tokio::select! {
+        biased;
+        () = shared.network.closed() => {}
+        () = accepting => {}
+    }
+}
+
+async fn serve(shared: Arc<Shared>, stream: TcpStream, peer: SocketAddr) {
+    let _ = stream.set_nodelay(true);
+    let (reader, writer) = stream.into_split();
+    let mut reader = FrameReader::new(reader);
+    let result = tokio::select! {
+        biased;
+        () = shared.network.closed() => return,
+        result = talk(&shared, &mut reader, writer, peer) => result,
+    };
+    if let Err(error) = result {
+        tracing::warn!("closed the connection from {peer}: {error}");
+    }
+}
+
+async fn talk(
+    shared: &Arc<Shared>,
+    reader: &mut FrameReader<OwnedReadHalf>,
+    mut writer: OwnedWriteHalf,
+    peer: SocketAddr,
+) -> Result<(), FrameError> {
+    let network = &shared.network;
+    let hello: Hello = timeout(GREETING_MAX, reader.greeting()).await.map_err(|_| FrameError::Ended)??;
+    let mut bytes = BytesMut::new();
+    if hello.to != network.process {
+        let reason = format!("this is {}, not {}", network.process, hello.to);
+        encode_greeting(&Welcome::Refused { reason }, &mut bytes)?;
+        return Ok(writer.write_all(&bytes).await?);
+    }
+    register(network, &hello, peer);
+    encode_greeting(&Welcome::Accepted { session: network.session }, &mut bytes)?;
+    writer.write_all(&bytes).await?;
+    while let Some(frame) = reader.frame().await? {
+        match frame {
+            Frame::Message { from, to, message }
+                if from.process == hello.process && to.process == network.process =>
+            {
+                let Ok(permit) = Arc::clone(&network.room).acquire_owned().await else { return Ok(()) };
+                shared.deliver(to.actor, Envelope::Remote(Event::Message { from, message }, permit));
+            }
+            Frame::Resolve { process } => {
+                let endpoint = network.locate(process);
+                bytes.clear();
+                encode(&Frame::Resolved { endpoint }, &mut bytes)?;
+                writer.write_all(&bytes).await?;
+            }
+            Frame::Message { .. } | Frame::Resolved { .. } => return Err(FrameError::Foreign),
+        }
+    }
+    Ok(())
+}
+
+/// Remembers the session, and where the process is if this is the directory.
+fn register(network: &Network, hello: &Hello, peer: SocketAddr) {
+    network.seen(hello.process, hello.session);
+    if network.process != ProcessId::HighAvailability {
+        return;
+    }
+    // Who listens on all addresses is reached at the one that it comes from.
+    let mut endpoint = hello.endpoint;
+    if endpoint.ip().is_unspecified() {
+        endpoint.set_ip(peer.ip());
+    }
+    let mut directory = network.directory.lock().unwrap_or_else(PoisonError::into_inner);
+    if directory.insert(hello.process, (hello.session, endpoint)) != Some((hello.session, endpoint)) {
+        tracing::debug!("{} is at {endpoint}", hello.process);
+    }
+}

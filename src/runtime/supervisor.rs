@@ -1,0 +1,172 @@
+//! Starts the processes of a local cluster and starts them again when they die. It knows nothing of
+//! the job: a process that ends in an orderly way is left alone, one that cannot start at all ends
+//! the cluster.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use tokio::process::{Child, Command};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
+
+/// A process that dies sooner than this after its start has not really started.
+const START_MIN: Duration = Duration::from_secs(2);
+/// That many false starts in a row end the cluster.
+const FALSE_STARTS_MAX: u32 = 5;
+const RESTART_PAUSE: Duration = Duration::from_millis(200);
+const LOG_LINES: usize = 12;
+
+/// A process to keep alive.
+#[derive(Clone, Debug)]
+pub struct ChildSpec {
+    pub name: String,
+    pub arguments: Vec<OsString>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum SupervisorError {
+    #[error("cannot start {name}: {error}")]
+    Spawn { name: String, error: io::Error },
+    #[error("{name} does not stay up ({status}); the end of its log {log}:\n{tail}")]
+    KeepsDying { name: String, status: ExitStatus, log: PathBuf, tail: String },
+}
+
+/// The processes under watch. Dropping it kills them.
+pub struct Supervisor {
+    stop: watch::Sender<bool>,
+    keepers: Vec<(String, JoinHandle<u32>)>,
+    errors: mpsc::Receiver<SupervisorError>,
+}
+
+impl Supervisor {
+    /// Starts all; each one's log goes to `<storage>/logs/<name>.log`, the pid of its present
+    /// incarnation to `<storage>/pids/<name>`.
+    pub fn start(program: &Path, storage: &Path, children: Vec<ChildSpec>) -> io::Result<Self> {
+        fs::create_dir_all(storage.join("logs"))?;
+        fs::create_dir_all(storage.join("pids"))?;
+        let (stop, _) = watch::channel(false);
+        let (report, errors) = mpsc::channel(children.len().max(1));
+        let mut keepers = Vec::new();
+        for spec in children {
+            let name = spec.name.clone();
+            let keeper = Keeper { program: program.to_owned(), storage: storage.to_owned(), spec };
+            keepers.push((name, tokio::spawn(keeper.keep(stop.subscribe(), report.clone()))));
+        }
+        Ok(Self { stop, keepers, errors })
+    }
+
+    /// Waits until a process cannot be kept alive; for ever if all is well.
+    pub async fn failed(&mut self) -> SupervisorError {
+        match self.errors.recv().await {
+            Some(error) => error,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Lets the process `patient` end by itself for a while, then kills all; gives how often each
+    /// process was started again.
+    pub async fn stop(mut self, patient: Option<(&str, Duration)>) -> Vec<(String, u32)> {
+        let mut restarts = Vec::new();
+        let mut keepers = std::mem::take(&mut self.keepers);
+        if let Some((name, patience)) = patient
+            && let Some(position) = keepers.iter().position(|(other, _)| other == name)
+            && let Ok(Ok(count)) = timeout(patience, &mut keepers[position].1).await
+        {
+            restarts.push((name.to_owned(), count));
+            keepers.remove(position);
+        }
+        self.stop.send_replace(true);
+        for (name, keeper) in keepers {
+            restarts.push((name, keeper.await.unwrap_or(0)));
+        }
+        restarts
+    }
+}
+
+struct Keeper {
+    program: PathBuf,
+    storage: PathBuf,
+    spec: ChildSpec,
+}
+
+impl Keeper {
+    async fn keep(self, mut stop: watch::Receiver<bool>, report: mpsc::Sender<SupervisorError>) -> u32 {
+        let name = &self.spec.name;
+        let (mut restarts, mut false_starts) = (0, 0);
+        loop {
+            let started = Instant::now();
+            let mut child = match self.spawn() {
+                Ok(child) => child,
+                Err(error) => {
+                    let _ = report.send(SupervisorError::Spawn { name: name.clone(), error }).await;
+                    return restarts;
+                }
+            };
+            let told = async { drop(stop.wait_for(|stop| *stop).await) };
+            let status = tokio::select! {
+                biased;
+                () = told => {
+                    let _ = child.kill().await;
+                    return restarts;
+                }
+                status = child.wait() => status,
+            };
+            let status = match status {
+                Ok(status) if status.success() => return restarts,
+                Ok(status) => status,
+                Err(error) => {
+                    let _ = report.send(SupervisorError::Spawn { name: name.clone(), error }).await;
+                    return restarts;
+                }
+            };
+            false_starts = if started.elapsed() < START_MIN { false_starts + 1 } else { 0 };
+            // Wrong usage does not get better by trying again.
+            if status.code() == Some(2) || false_starts >= FALSE_STARTS_MAX {
+                let (log, name) = (self.log(), name.clone());
+                let tail = tail(&log);
+                let _ = report.send(SupervisorError::KeepsDying { name, status, log, tail }).await;
+                return restarts;
+            }
+            tracing::warn!("{name} died ({status}); it is started again");
+            restarts += 1;
+            sleep(RESTART_PAUSE).await;
+        }
+    }
+
+    fn spawn(&self) -> io::Result<Child> {
+        let log = OpenOptions::new().create(true).append(true).open(self.log())?;
+        let child = Command::new(&self.program)
+            .args(&self.spec.arguments)
+            // The child ends when this pipe does, so that none outlives this process.
+            .stdin(Stdio::piped())
+            .stdout(Stdio::from(File::try_clone(&log)?))
+            .stderr(Stdio::from(log))
+            .kill_on_drop(true)
+            .spawn()?;
+        if let Some(pid) = child.id() {
+            tracing::debug!("{} runs as process {pid}", self.spec.name);
+            let path = self.storage.join("pids").join(&self.spec.name);
+            let new = path.with_extension("new");
+            fs::write(&new, pid.to_string())?;
+            fs::rename(new, path)?;
+        }
+        Ok(child)
+    }
+
+    fn log(&self) -> PathBuf {
+        self.storage.join("logs").join(format!("{}.log", self.spec.name))
+    }
+}
+
+fn tail(log: &Path) -> String {
+    let text = fs::read(log).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let lines: Vec<&str> = text.lines().collect();
+    let from = lines.len().saturating_sub(LOG_LINES);
+    lines[from..].iter().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,170 @@
+//! Which JobManager this TaskManager belongs to: how it finds one, registers with it and notices
+//! that it is gone. It decides whether a message counts (the fencing token); it never touches tasks
+//! or partitions.
+
+use std::time::Duration;
+
+use crate::actor::{Boot, Outbox, Time, TimerId};
+use crate::ids::{ActorId, Address, FencingToken, ProcessId, SessionId};
+use crate::message::{LeaderInfo, Message, RegisterTaskManager, WatchLeader};
+
+/// Repeats what was not answered: the search for a leader, the registration.
+pub(super) const RETRY: TimerId = TimerId(1);
+/// Looks whether the leader was heard of. Set again only when it fires, so that a message of the
+/// leader costs nothing.
+pub(super) const HEARTBEAT: TimerId = TimerId(2);
+
+#[derive(Debug)]
+pub(super) struct Connection {
+    process: ProcessId,
+    session: SessionId,
+    slots: u32,
+    retry: Duration,
+    timeout: Duration,
+    state: State,
+    /// The highest token that was ever seen; leaders below it are history.
+    highest: FencingToken,
+    last_heard: Time,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// No leader is known.
+    Searching,
+    Registering(LeaderInfo),
+    Registered(LeaderInfo),
+    /// The job ended: nobody is waited for.
+    Over,
+}
+
+impl Connection {
+    pub fn new(boot: &Boot) -> Self {
+        Self {
+            process: boot.process,
+            session: boot.session,
+            slots: boot.config.task_slots,
+            retry: boot.config.registration_retry,
+            timeout: boot.config.heartbeat_timeout,
+            state: State::Searching,
+            highest: FencingToken(0),
+            last_heard: Time(0),
+        }
+    }
+
+    /// Asks for the leader until one is known.
+    pub fn search(&mut self, now: Time, out: &mut Outbox) {
+        self.state = State::Searching;
+        self.watch_leader(out);
+        out.set_timer(RETRY, now + self.retry);
+    }
+
+    /// Whether this leader is another than the one that is known, and not an older one.
+    pub fn is_news(&self, leader: LeaderInfo) -> bool {
+        match self.state {
+            _ if leader.token < self.highest => false,
+            State::Searching => true,
+            State::Registering(known) | State::Registered(known) => known != leader,
+            State::Over => leader.token > self.highest,
+        }
+    }
+
+    /// Registers with the leader until it answers.
+    pub fn register(&mut self, now: Time, leader: LeaderInfo, out: &mut Outbox) {
+        self.state = State::Registering(leader);
+        self.highest = leader.token;
+        self.send_registration(leader, out);
+        out.set_timer(RETRY, now + self.retry);
+    }
+
+    /// The leader took this TaskManager in.
+    pub fn registered(&mut self, now: Time, out: &mut Outbox) {
+        let State::Registering(leader) = self.state else { return };
+        self.state = State::Registered(leader);
+        out.cancel_timer(RETRY);
+        out.set_timer(HEARTBEAT, now + self.timeout);
+    }
+
+    /// The leader is gone; its token, if there was one.
+    pub fn lose(&mut self, out: &mut Outbox) -> Option<FencingToken> {
+        let leader = self.leader()?;
+        if matches!(self.state, State::Registered(_)) {
+            out.cancel_timer(HEARTBEAT);
+        } else {
+            out.cancel_timer(RETRY);
+        }
+        self.state = State::Searching;
+        Some(leader.token)
+    }
+
+    /// Nothing more is expected of anyone.
+    pub fn end(&mut self, out: &mut Outbox) {
+        self.lose(out);
+        if self.state == State::Searching {
+            out.cancel_timer(RETRY);
+        }
+        self.state = State::Over;
+    }
+
+    pub fn leader(&self) -> Option<LeaderInfo> {
+        match self.state {
+            State::Registering(leader) | State::Registered(leader) => Some(leader),
+            State::Searching | State::Over => None,
+        }
+    }
+
+    /// The token of the leader that took this TaskManager in.
+    pub fn registered_token(&self) -> Option<FencingToken> {
+        match self.state {
+            State::Registered(leader) => Some(leader.token),
+            _ => None,
+        }
+    }
+
+    /// Whether a message under this token counts; if so, the leader was heard of.
+    pub fn accepts(&mut self, now: Time, token: FencingToken) -> bool {
+        let accepted = self.leader().is_some_and(|leader| leader.token == token);
+        if accepted {
+            self.last_heard = now;
+        }
+        accepted
+    }
+
+    pub fn send(&self, message: impl Into<Message>, out: &mut Outbox) {
+        if let Some(leader) = self.leader() {
+            out.send(Address::new(leader.process, ActorId::Master), message);
+        }
+    }
+
+    pub fn retry_fired(&mut self, now: Time, out: &mut Outbox) {
+        match self.state {
+            State::Searching => self.watch_leader(out),
+            State::Registering(leader) => {
+                // Perhaps the news of the next leader was lost.
+                self.watch_leader(out);
+                self.send_registration(leader, out);
+            }
+            State::Registered(_) | State::Over => return,
+        }
+        out.set_timer(RETRY, now + self.retry);
+    }
+
+    /// Whether the leader was silent for too long.
+    pub fn heartbeat_fired(&mut self, now: Time, out: &mut Outbox) -> bool {
+        let State::Registered(_) = self.state else { return false };
+        let lost = now.since(self.last_heard) >= self.timeout;
+        if !lost {
+            out.set_timer(HEARTBEAT, self.last_heard + self.timeout);
+        }
+        lost
+    }
+
+    fn watch_leader(&self, out: &mut Outbox) {
+        let watcher = Address::executor(self.process);
+        out.send(Address::HIGH_AVAILABILITY, WatchLeader { watcher, session: self.session });
+    }
+
+    fn send_registration(&self, leader: LeaderInfo, out: &mut Outbox) {
+        let Self { process, session, slots, .. } = *self;
+        self.send(RegisterTaskManager { token: leader.token, process, session, slots }, out);
+    }
+}

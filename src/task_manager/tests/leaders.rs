@@ -1,0 +1,139 @@
+//! How a TaskManager finds, keeps and loses its JobManager.
+
+use crate::actor::{DiskOpId, Effect, Event};
+use crate::disk::{DirectoryEntry, DiskOp, DiskOutput};
+use crate::ids::{Address, SessionId};
+use crate::message::{
+    HeartbeatRequest, JobOutcome, JobResult, JobTerminated, LeaderChanged, Message, RegisterTaskManager,
+    RegistrationRejected, RegistrationSuccess, TaskState, WatchLeader,
+};
+use crate::note::Note;
+use crate::task::partition_path;
+
+use super::bench::*;
+
+fn watch() -> (Address, Message) {
+    let watcher = Address::executor(HERE);
+    (Address::HIGH_AVAILABILITY, WatchLeader { watcher, session: SESSION }.into())
+}
+
+fn registration(epoch: u64) -> (Address, Message) {
+    let registration = RegisterTaskManager { token: token(epoch), process: HERE, session: SESSION, slots: 2 };
+    (Address::MASTER, registration.into())
+}
+
+fn heartbeat(epoch: u64) -> HeartbeatRequest {
+    HeartbeatRequest { token: token(epoch), attempts: vec![] }
+}
+
+#[test]
+fn it_asks_for_the_leader_until_there_is_one_and_registers_until_that_answers() {
+    let (mut bench, effects) = Bench::start(true);
+    assert_eq!(sent(&effects), [watch()]);
+    assert_eq!(sent(&bench.pass(25)), [watch(), watch()]);
+    bench.leader_changed(None);
+    assert_eq!(sent(&bench.pass(5)), [watch()]);
+    assert_eq!(sent(&bench.leader_changed(Some(1))), [registration(1)]);
+    assert_eq!(sent(&bench.pass(10)), [watch(), registration(1)]);
+    let other_incarnation = RegistrationSuccess { token: token(1), session: SessionId(10) };
+    bench.master(other_incarnation);
+    assert_eq!(sent(&bench.pass(10)), [watch(), registration(1)]);
+    bench.master(RegistrationSuccess { token: token(1), session: SESSION });
+    assert_eq!(sent(&bench.pass(40)), []);
+}
+
+#[test]
+fn a_rejected_registration_is_repeated_after_a_pause() {
+    let (mut bench, _) = Bench::start(true);
+    bench.leader_changed(Some(1));
+    let reason = "another job".to_owned();
+    let rejected = RegistrationRejected { token: token(1), session: SESSION, reason };
+    assert_eq!(bench.master(rejected), []);
+    assert!(matches!(&bench.notes[..], [Note::Warning { text }] if text.contains("another job")));
+    assert_eq!(sent(&bench.pass(10)), [watch(), registration(1)]);
+}
+
+#[test]
+fn a_start_deletes_what_an_earlier_incarnation_left_but_not_what_is_new() {
+    let (mut bench, effects) = Bench::start(true);
+    let Effect::Disk { op, action: DiskOp::List { path }, .. } = &effects[0] else { panic!("{effects:?}") };
+    assert_eq!(path, "partitions");
+    bench.lead(1);
+    let finished = bench.finish(1, 0);
+    bench.submit(1, attempt(1, 1));
+    let paths = [
+        partition_path(partition(finished)),
+        partition_path(partition(attempt(1, 1))),
+        "partitions/old".to_owned(),
+    ];
+    let entries = paths.into_iter().map(|path| DirectoryEntry { path, length: 1 }).collect();
+    let effects = bench.event(Event::Disk { op: *op, result: Ok(DiskOutput::Entries(entries)) });
+    assert_eq!(deleted(&effects), ["partitions/old"]);
+    assert_eq!(bench.event(Event::Disk { op: DiskOpId(99), result: Ok(DiskOutput::Done) }), []);
+}
+
+#[test]
+fn a_new_leader_ends_all_tasks_of_the_old_one() {
+    let mut bench = Bench::registered();
+    bench.submit(1, attempt(1, 0));
+    let effects = bench.leader_changed(Some(2));
+    assert_eq!(names(&effects), ["stop", "partition.delete", "RegisterTaskManager"]);
+    assert!(bench.notes.contains(&Note::JobManagerLost { token: token(1) }));
+    assert_eq!(bench.ended(attempt(1, 0), Ok(())), [], "the task was stopped before it ended");
+    assert_eq!(bench.leader_changed(Some(2)), [], "no news");
+}
+
+#[test]
+fn an_older_leader_and_its_messages_count_for_nothing() {
+    let mut bench = Bench::registered();
+    bench.lead(2);
+    assert_eq!(bench.leader_changed(Some(1)), []);
+    assert_eq!(bench.submit(1, attempt(1, 0)), []);
+    assert_eq!(bench.master(heartbeat(1)), []);
+    assert_eq!(bench.master(JobTerminated { token: token(1) }), []);
+    assert_eq!(names(&bench.master(heartbeat(2))), ["HeartbeatResponse"]);
+}
+
+#[test]
+fn a_leader_that_is_not_known_yet_is_not_obeyed() {
+    let mut bench = Bench::registered();
+    assert_eq!(bench.submit(2, attempt(2, 0)), []);
+}
+
+#[test]
+fn a_silent_leader_is_lost_and_looked_for() {
+    let mut bench = Bench::registered();
+    bench.submit(1, attempt(1, 0));
+    bench.pass(40);
+    bench.master(heartbeat(1));
+    assert_eq!(bench.pass(49), []);
+    let effects = bench.pass(1);
+    assert_eq!(names(&effects), ["stop", "partition.delete", "WatchLeader"]);
+    assert_eq!(sent(&bench.leader_changed(Some(1))), [registration(1)], "it may still be there");
+    bench.master(RegistrationSuccess { token: token(1), session: SESSION });
+    let effects = bench.master(HeartbeatRequest { token: token(1), attempts: vec![attempt(1, 0)] });
+    assert!(matches!(&reported(&effects)[..], [(_, TaskState::Failed(_))]), "{effects:?}");
+}
+
+#[test]
+fn the_end_of_the_job_leaves_nothing_behind() {
+    let mut bench = Bench::registered();
+    let finished = bench.finish(1, 0);
+    bench.submit(1, attempt(1, 1));
+    let effects = bench.master(JobTerminated { token: token(1) });
+    assert_eq!(names(&effects), ["stop", "partition.delete", "DropPartitions", "partition.list"]);
+    assert_eq!(dropped(&effects), [partition(finished)]);
+    assert!(!bench.has_timers());
+    assert_eq!(bench.leader_changed(Some(1)), []);
+}
+
+#[test]
+fn a_clean_job_result_ends_the_job_though_its_leader_never_said_so() {
+    let mut bench = Bench::registered();
+    let finished = bench.finish(1, 0);
+    bench.leader_changed(None);
+    let result = Some(JobResult::Clean(JobOutcome::Finished { committed: 1 }));
+    let effects = bench.message(Address::HIGH_AVAILABILITY, LeaderChanged { leader: None, result });
+    assert_eq!(dropped(&effects), [partition(finished)]);
+    assert!(!bench.has_timers());
+}
