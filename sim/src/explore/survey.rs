@@ -98,6 +98,7 @@ mod tests {
         }
     }
 
+    #[allow(clippy::unnecessary_wraps)]
     fn good(_: &RunOutcome) -> Result<Verdict, Violation> {
         Ok(Verdict { rerun: 3, ..Verdict::default() })
     }

@@ -32,13 +32,11 @@ pub fn check(history: &History) -> Result<(), Violation> {
         let finishes =
             history.all_counted(complete).filter(|finish| finish.attempt.subtask.vertex == vertex.id);
         for &split in finishes.flat_map(|finish| finish.splits) {
-            match consumed.get_mut(split as usize) {
-                Some(times) => *times += 1,
-                None => {
-                    let message = format!("split {split} of {} does not exist", vertex.name);
-                    return Err(history.violation("S2", complete, message));
-                }
-            }
+            let Some(times) = consumed.get_mut(split as usize) else {
+                let message = format!("split {split} of {} does not exist", vertex.name);
+                return Err(history.violation("S2", complete, message));
+            };
+            *times += 1;
         }
         if let Some((split, times)) = consumed.iter().enumerate().find(|(_, times)| **times != 1) {
             let message = format!("split {split} of {} was consumed {times} times", vertex.name);

@@ -70,7 +70,7 @@ mod tests {
     fn a_durable_decision_that_a_new_leader_changes_is_caught() {
         let mut story = Story::new();
         story.run_sources().init_sinks();
-        let inputs = story.sink_ranges();
+        let inputs = Story::sink_ranges();
         let vertex = revenant::ids::JobVertexId(1);
         story.log(1, JobEvent::ExecutionJobVertexInitialized { vertex, parallelism: 2, inputs });
         story.crash().lead(2);
