@@ -170,3 +170,72 @@ fn tail(log: &Path) -> String {
     let from = lines.len().saturating_sub(LOG_LINES);
     lines[from..].iter().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Storage(PathBuf);
+
+    impl Storage {
+        fn new(name: &str) -> Self {
+            let path = std::env::temp_dir().join(format!("revenant-keeper-{}-{name}", std::process::id()));
+            let _ = fs::remove_dir_all(&path);
+            Self(path)
+        }
+
+        fn start(&self, script: &str) -> Supervisor {
+            let arguments = vec!["-c".into(), script.replace("DIR", &self.0.display().to_string()).into()];
+            let child = ChildSpec { name: "child".to_owned(), arguments };
+            Supervisor::start(Path::new("/bin/sh"), &self.0, vec![child]).unwrap()
+        }
+    }
+
+    impl Drop for Storage {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    const LONG: Duration = Duration::from_secs(20);
+
+    #[tokio::test]
+    async fn a_child_that_dies_is_started_again_until_it_ends_in_order() {
+        let storage = Storage::new("again");
+        let supervisor = storage.start("echo x >> DIR/runs; test $(wc -l < DIR/runs) -ge 3");
+        let restarts = supervisor.stop(Some(("child", LONG))).await;
+        assert_eq!(restarts, [("child".to_owned(), 2)]);
+        assert!(fs::read_to_string(storage.0.join("pids/child")).unwrap().parse::<u32>().is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_child_that_cannot_start_is_an_error_with_the_end_of_its_log() {
+        let storage = Storage::new("keeps-dying");
+        let mut supervisor = storage.start("echo no luck >&2; exit 1");
+        let error = timeout(LONG, supervisor.failed()).await.expect("must be noticed").to_string();
+        assert!(
+            error.contains("child does not stay up (exit status: 1)") && error.contains("no luck"),
+            "{error}"
+        );
+        assert_eq!(supervisor.stop(None).await, [("child".to_owned(), FALSE_STARTS_MAX - 1)]);
+    }
+
+    #[tokio::test]
+    async fn wrong_usage_is_not_tried_twice() {
+        let storage = Storage::new("usage");
+        let mut supervisor = storage.start("exit 2");
+        assert!(timeout(LONG, supervisor.failed()).await.is_ok());
+        assert_eq!(supervisor.stop(None).await, [("child".to_owned(), 0)]);
+    }
+
+    #[tokio::test]
+    async fn stopping_kills_what_runs() {
+        let storage = Storage::new("kill");
+        let supervisor = storage.start("touch DIR/alive; sleep 60; touch DIR/survived");
+        while !storage.0.join("alive").exists() {
+            sleep(Duration::from_millis(10)).await;
+        }
+        let restarts = timeout(LONG, supervisor.stop(None)).await.expect("must stop");
+        assert_eq!(restarts, [("child".to_owned(), 0)]);
+    }
+}

@@ -16,13 +16,11 @@ pub struct WorkingDirectory {
 impl WorkingDirectory {
     /// The given directory, which must be new or empty and is kept; or a temporary one.
     pub fn new(given: Option<&Path>, unique: u64) -> Result<Self, String> {
-        match given {
-            Some(path) => Ok(Self { path: empty_directory("--storage", path)?, remove: false }),
-            None => {
-                let path = std::env::temp_dir().join(format!("revenant-{unique:016x}"));
-                Ok(Self { path: empty_directory("the temporary directory", &path)?, remove: true })
-            }
+        if let Some(path) = given {
+            return Ok(Self { path: empty_directory("--storage", path)?, remove: false });
         }
+        let path = std::env::temp_dir().join(format!("revenant-{unique:016x}"));
+        Ok(Self { path: empty_directory("the temporary directory", &path)?, remove: true })
     }
 
     pub fn path(&self) -> &Path {

@@ -19,7 +19,7 @@ use super::arguments::LocalArguments;
 use super::directories::{WorkingDirectory, empty_directory, volumes};
 use super::member::{Service, boot, fresh_session};
 use super::progress::Progress;
-use super::{End, interrupted};
+use super::{End, interrupted, print};
 
 /// What a cluster on one machine needs otherwise than one on many.
 const DEFAULTS: [(&str, &str); 6] = [
@@ -61,15 +61,21 @@ pub async fn run(program: &Arc<Program>, arguments: LocalArguments) -> Result<En
     if matches!(end, End::Failed(_)) {
         storage.keep();
     }
+    let mut summary = Vec::new();
     if matches!(end, End::Success) {
-        println!("{} finished in {:.1?}: {}", arguments.job.name, started.elapsed(), contents(&out));
-        for (name, count) in restarts.iter().filter(|(_, count)| *count > 0) {
-            println!("{name} was started again {count} times");
-        }
+        summary.push(format!(
+            "{} finished in {:.1?}: {}",
+            arguments.job.name,
+            started.elapsed(),
+            contents(&out)
+        ));
+        let restarted = restarts.iter().filter(|(_, count)| *count > 0);
+        summary.extend(restarted.map(|(name, count)| format!("{name} was started again {count} times")));
     }
     if storage.is_kept() {
-        println!("working files and logs are in {}", storage.path().display());
+        summary.push(format!("working files and logs are in {}", storage.path().display()));
     }
+    print(summary.into_iter());
     Ok(end)
 }
 
@@ -163,11 +169,21 @@ fn remove_pending(out: &Path) {
     }
 }
 
+/// What is in a directory, for people.
 fn contents(out: &Path) -> String {
-    let sizes: Vec<u64> = fs::read_dir(out)
-        .map(|entries| {
-            entries.flatten().filter_map(|entry| entry.metadata().ok()).map(|meta| meta.len()).collect()
-        })
-        .unwrap_or_default();
-    format!("{} files, {} bytes in {}", sizes.len(), sizes.iter().sum::<u64>(), out.display())
+    let (mut files, mut bytes) = (0, 0);
+    let mut directories = vec![out.to_owned()];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+            match entry.metadata() {
+                Ok(metadata) if metadata.is_dir() => directories.push(entry.path()),
+                Ok(metadata) => {
+                    files += 1;
+                    bytes += metadata.len();
+                }
+                Err(_) => {}
+            }
+        }
+    }
+    format!("{files} files, {bytes} bytes in {}", out.display())
 }

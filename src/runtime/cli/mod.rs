@@ -1,7 +1,7 @@
 //! The `revenant` program: what it can be asked, and how it answers wrong usage (exit code 2), a
 //! failed job (1) and success (0). It checks everything before it starts anything.
 
-use std::io;
+use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -45,7 +45,11 @@ pub fn main(program: &Arc<Program>) -> ExitCode {
     let quiet = matches!(cli.command, Command::Local(_));
     let filter = EnvFilter::try_from_default_env()
         .unwrap_or_else(|_| EnvFilter::new(if quiet { "warn" } else { "info" }));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).init();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(io::stderr().is_terminal())
+        .with_writer(io::stderr)
+        .init();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return answer(End::Failed(format!("the system gives no threads: {error}"))),
@@ -61,21 +65,24 @@ async fn run(program: &Arc<Program>, command: Command) -> End {
         Command::HighAvailability(arguments) => member::high_availability(arguments).await,
         Command::JobManager(arguments) => member::job_manager(program, arguments).await,
         Command::TaskManager(arguments) => member::task_manager(program, arguments).await,
-        Command::Options => {
-            for option in Configuration::OPTIONS {
-                println!("{} (default {})", option.key, option.default);
-                println!("   {} Takes {}.", option.doc.trim(), option.expected);
-            }
-            Ok(End::Success)
-        }
-        Command::Jobs => {
-            for (name, doc) in program.docs() {
-                println!("{name}\n    {doc}");
-            }
-            Ok(End::Success)
-        }
+        Command::Options => Ok(print(Configuration::OPTIONS.iter().map(|option| {
+            let doc = option.doc.trim();
+            format!("{} (default {})\n    {doc} Takes {}.", option.key, option.default, option.expected)
+        }))),
+        Command::Jobs => Ok(print(program.docs().map(|(name, doc)| format!("{name}\n    {doc}")))),
     };
     end.unwrap_or_else(End::Usage)
+}
+
+/// Prints lines until nobody reads them any more.
+fn print(lines: impl Iterator<Item = String>) -> End {
+    let mut stdout = io::stdout().lock();
+    for line in lines {
+        if writeln!(stdout, "{line}").is_err() {
+            break;
+        }
+    }
+    End::Success
 }
 
 fn answer(end: End) -> ExitCode {

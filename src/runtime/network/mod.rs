@@ -87,9 +87,8 @@ impl Network {
         let started = Instant::now();
         let mut told = false;
         loop {
-            let error = match dial::connect(self, ProcessId::HighAvailability).await {
-                Ok(_) => return Ok(()),
-                Err(error) => error,
+            let Err(error) = dial::connect(self, ProcessId::HighAvailability).await else {
+                return Ok(());
             };
             if started.elapsed() >= patience {
                 return Err(error);

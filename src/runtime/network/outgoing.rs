@@ -116,13 +116,13 @@ async fn pump(
                 Err(error) => error.to_string(),
             }),
             () = replaced => return Ended::Lost("the process came back as a new one".to_owned()),
-            frame = queue.recv() => match frame {
-                Some(frame) => add(to, &frame, &mut bytes),
-                None => {
+            frame = queue.recv() => {
+                let Some(frame) = frame else {
                     let _ = writer.shutdown().await;
                     return Ended::Done;
-                }
-            },
+                };
+                add(to, &frame, &mut bytes);
+            }
         }
     }
 }

@@ -1,0 +1,4 @@
+//! The `revenant` program as its users run it: real processes, real sockets, real files.
+
+mod harness;
+mod usage;

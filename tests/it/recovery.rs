@@ -1,0 +1,100 @@
+//! A job outlives its JobManager: killed in mid-job, it leaves the same output as a run without a
+//! crash.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::harness::{Directory, revenant};
+
+const JOB: &str = "lineitem-by-ship-date";
+
+fn command(directory: &Directory, run: &str) -> Command {
+    let (out, storage) = (directory.path(&format!("{run}-out")), directory.path(&format!("{run}-storage")));
+    let mut command = revenant(&["local", JOB, "--task-managers", "2"]);
+    command.arg("--out").arg(out).arg("--storage").arg(storage);
+    for setting in [
+        "job-event.store.write-buffer.flush-interval=20 ms",
+        "execution.batch.adaptive.auto-parallelism.avg-data-volume-per-task=256 kb",
+    ] {
+        command.args(["--set", setting]);
+    }
+    command.args(["--arg", "scale-factor=0.05", "--arg", "splits=16"]);
+    command
+}
+
+fn successful(output: Output) -> String {
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// All files below, by path.
+fn files(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    let mut directories = vec![directory.to_owned()];
+    while let Some(next) = directories.pop() {
+        for entry in fs::read_dir(next).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                directories.push(path);
+            } else if let Ok(bytes) = fs::read(&path) {
+                files.insert(path.strip_prefix(directory).expect("it is below").to_owned(), bytes);
+            }
+        }
+    }
+    files
+}
+
+/// The rows of all files, sorted.
+fn rows(files: &BTreeMap<PathBuf, Vec<u8>>) -> Vec<String> {
+    let text = |bytes: &Vec<u8>| String::from_utf8(bytes.clone()).expect("rows are text");
+    let mut rows: Vec<String> =
+        files.values().flat_map(|bytes| text(bytes).lines().map(str::to_owned).collect::<Vec<_>>()).collect();
+    rows.sort();
+    rows
+}
+
+/// Waits until some of the job's finishes are durable.
+fn wait_for_progress(storage: &Path) {
+    let started = Instant::now();
+    loop {
+        let logs = files(&storage.join("ha"));
+        let events: usize = logs
+            .iter()
+            .filter(|(path, _)| path.components().any(|part| part.as_os_str() == "job-events"))
+            .map(|(_, bytes)| bytes.len())
+            .sum();
+        if events > 600 {
+            return;
+        }
+        assert!(started.elapsed() < Duration::from_secs(60), "no job event became durable");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_killed_job_manager_changes_nothing_about_the_output() {
+    let directory = Directory::new("recovery");
+    successful(command(&directory, "calm").output().expect("the program starts"));
+    let calm = rows(&files(&directory.path("calm-out")));
+    assert!(!calm.is_empty());
+
+    let run = command(&directory, "crash")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let storage = directory.path("crash-storage");
+    wait_for_progress(&storage);
+    let pid = fs::read_to_string(storage.join("pids/job-manager")).expect("the JobManager runs");
+    let killed = Command::new("kill").args(["-9", pid.as_str()]).status().expect("kill can be run");
+    assert!(killed.success());
+    let summary = successful(run.wait_with_output().expect("it can be waited for"));
+    assert!(summary.contains("job-manager was started again 1 times"), "{summary}");
+    let crashed = files(&directory.path("crash-out"));
+    assert!(crashed.keys().all(|path| !path.starts_with(".pending")), "{:?}", crashed.keys());
+    assert_eq!(rows(&crashed), calm);
+}
