@@ -18,7 +18,7 @@ impl Date {
         }
         // Years begin in March here, so that the leap day is the last day of the year.
         let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-        let day_of_year = (153 * month as i32 + 2) / 5 + day as i32 - 1;
+        let day_of_year = (153 * month.cast_signed() + 2) / 5 + day.cast_signed() - 1;
         let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));
         let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
         let date = Self(era * DAYS_PER_ERA + day_of_era - DAYS_TO_EPOCH);
@@ -38,7 +38,8 @@ impl Date {
         let month = (5 * day_of_year + 2) / 153;
         let day = day_of_year - (153 * month + 2) / 5 + 1;
         let year = year_of_era + era * 400 + i32::from(month >= 10);
-        (year, if month < 10 { month + 3 } else { month - 9 } as u32, day as u32)
+        let month = if month < 10 { month + 3 } else { month - 9 };
+        (year, month.cast_unsigned(), day.cast_unsigned())
     }
 }
 

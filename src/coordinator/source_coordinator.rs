@@ -27,6 +27,15 @@ impl SourceCoordinator {
         self.splits.len() as u32
     }
 
+    /// The split that a subtask works on after the `received` that it has got: one that it was
+    /// assigned already, if the answer was lost, or else a new one; `None` when there is none left.
+    pub fn split_after(&mut self, subtask: u32, received: u32) -> Option<SourceSplit> {
+        match self.assigned(subtask).get(received as usize) {
+            Some(&id) => self.splits.get(id as usize).cloned(),
+            None => self.next_split(subtask),
+        }
+    }
+
     /// Assigns the next split to a subtask; `None` when there is none left.
     pub fn next_split(&mut self, subtask: u32) -> Option<SourceSplit> {
         let id = self.pool.pop_first()?;
@@ -103,6 +112,15 @@ mod tests {
         coordinator.subtask_reset(0);
         assert_eq!(ids(&mut coordinator, 1), [0, 2, 3]);
         assert_eq!(coordinator.assigned(0), [0; 0]);
+    }
+
+    #[test]
+    fn a_repeated_request_gets_the_split_that_it_missed() {
+        let mut coordinator = SourceCoordinator::new(&Four);
+        for received in [0, 0, 1, 1, 0] {
+            assert_eq!(coordinator.split_after(0, received).unwrap().id, received);
+        }
+        assert_eq!(coordinator.assigned(0), [0, 1]);
     }
 
     #[test]

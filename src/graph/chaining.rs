@@ -88,13 +88,14 @@ impl<'a> Chains<'a> {
             for (gate, edge) in description.inputs.iter().enumerate() {
                 consumers[edge.producer.0].push(Consumer { node, gate });
             }
-            match chained_behind(description, &resolved[node]) {
-                Some(producer) => vertex_of.push(vertex_of[producer.0]),
-                None => {
-                    vertex_of.push(JobVertexId(heads.len() as u32));
+            let vertex = chained_behind(description, &resolved[node]).map_or_else(
+                || {
                     heads.push(node);
-                }
-            }
+                    JobVertexId(heads.len() as u32 - 1)
+                },
+                |producer| vertex_of[producer.0],
+            );
+            vertex_of.push(vertex);
         }
         Self { graph, resolved, consumers, heads, vertex_of }
     }

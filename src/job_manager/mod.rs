@@ -160,7 +160,7 @@ impl JobMaster {
             Message::PartitionReport(message) => self.partition_report(now, from, message, out),
             Message::UpdateTaskExecutionState(message) => self.task_state(now, from, message, out),
             Message::HeartbeatResponse(message) => self.heard_from(now, from.process, message.session),
-            Message::RequestSplit(message) => self.split_requested(from, message.attempt, out),
+            Message::RequestSplit(message) => self.split_requested(from, &message, out),
             Message::RequestJobStatus(_) => self.report_status(from, out),
             _ => {}
         }

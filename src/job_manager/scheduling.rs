@@ -11,8 +11,9 @@ use crate::ids::{
 };
 use crate::job_event::JobEvent;
 use crate::message::{
-    AddSplit, IndexRange, InputGateDescriptor, NoMoreSplits, ResultPartitionDescriptor, ShuffleDescriptor,
-    SubmitTask, TaskDeploymentDescriptor, TaskFailure, TaskState, UpdateTaskExecutionState,
+    AddSplit, IndexRange, InputGateDescriptor, NoMoreSplits, RequestSplit, ResultPartitionDescriptor,
+    ShuffleDescriptor, SubmitTask, TaskDeploymentDescriptor, TaskFailure, TaskState,
+    UpdateTaskExecutionState,
 };
 use crate::note::Note;
 use crate::planted::PlantedBug;
@@ -163,12 +164,13 @@ impl JobMaster {
             .collect()
     }
 
-    pub(super) fn split_requested(&mut self, from: Address, attempt: ExecutionAttemptId, out: &mut Outbox) {
+    pub(super) fn split_requested(&mut self, from: Address, request: &RequestSplit, out: &mut Outbox) {
+        let RequestSplit { attempt, received } = *request;
         if self.execution.deployed_at(attempt) != Some(from.process) {
             return;
         }
         let Some(coordinator) = self.coordinators.get_mut(&attempt.subtask.vertex) else { return };
-        match coordinator.next_split(attempt.subtask.subtask) {
+        match coordinator.split_after(attempt.subtask.subtask, received) {
             Some(split) => {
                 out.note(Note::SplitAssigned { attempt, split: split.id });
                 out.send(from, AddSplit { attempt, split });

@@ -250,9 +250,9 @@ fn splits_go_to_running_attempts_only() {
     fixture.lead(vec![]);
     fixture.register(TM1, 1, vec![]);
     let (running, unknown) = (attempt(SOURCE, 0, NOW), attempt(SOURCE, 0, OLD));
-    for attempt in [running, unknown, running, running] {
+    for (attempt, received) in [(running, 0), (unknown, 0), (running, 1), (running, 2)] {
         let task = Address::new(TM1, crate::ids::ActorId::Task(attempt));
-        fixture.tell(task, RequestSplit { attempt });
+        fixture.tell(task, RequestSplit { attempt, received });
     }
     let kinds = fixture.kinds();
     let splits: Vec<_> = kinds.iter().filter(|kind| kind.contains("Split")).collect();
@@ -295,7 +295,7 @@ fn b1_a_finish_whose_partition_is_lost_is_taken_back_durably_before_anything_run
     fixture.durable();
     assert_eq!(fixture.submitted(), [attempt(SOURCE, 1, NOW)]);
     let task = Address::new(TM1, crate::ids::ActorId::Task(attempt(SOURCE, 1, NOW)));
-    fixture.tell(task, RequestSplit { attempt: attempt(SOURCE, 1, NOW) });
+    fixture.tell(task, RequestSplit { attempt: attempt(SOURCE, 1, NOW), received: 0 });
     let splits = fixture.sent(|_, message| match message {
         Message::AddSplit(message) => Some(message.split.id),
         _ => None,

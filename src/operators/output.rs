@@ -63,7 +63,7 @@ impl<T> Out<T> {
             return;
         };
         if let Err(error) = self.deliver(&mut push, record).await {
-            self.failure.fail(error).await
+            self.failure.fail::<()>(error).await;
         }
         self.push.set(Some(push));
     }

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use revenant::api::Program;
 use revenant::ids::ProcessId;
 
-use super::{CliResult, crash_at, load, options};
+use super::{CliResult, load, options};
+use crate::scenario::Fault;
 
 /// Crash-and-recover runs on one core: each crashes the JobManager at another of its points.
 pub fn bench(file: &Path, seconds: u64, program: &Arc<Program>) -> CliResult {
@@ -25,7 +26,7 @@ pub fn bench(file: &Path, seconds: u64, program: &Arc<Program>) -> CliResult {
     let mut next = 0;
     while begin.elapsed() < Duration::from_secs(seconds) {
         let mut scenario = scenario.clone();
-        scenario.faults.push(crash_at(points[next % points.len()].point.clone(), false));
+        scenario.faults.push(Fault::crash_at(points[next % points.len()].point.clone(), false));
         next += 61;
         let outcome = crate::run::run(&scenario, program, &options());
         runs += 1;

@@ -14,7 +14,7 @@ use revenant::planted::PlantedBug;
 
 use crate::point::CrashPoint;
 use crate::run::RunOptions;
-use crate::scenario::{Action, Fault, Scenario, Trigger};
+use crate::scenario::Scenario;
 
 mod bench;
 mod determinism;
@@ -87,7 +87,7 @@ struct RunArgs {
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
-    let program = Arc::new(revenant::jobs::program());
+    let program = Arc::new(revenant::jobs::registry());
     let outcome = match cli.command {
         Command::Run(args) => run::run(&args, &program),
         Command::Points { file, process } => points::points(&file, process, &program),
@@ -112,12 +112,6 @@ type CliResult = Result<ExitCode, String>;
 
 fn load(file: &Path, program: &Arc<Program>) -> Result<Scenario, String> {
     Scenario::load(file, program).map_err(|error| error.to_string())
-}
-
-/// The fault "crash at this point".
-fn crash_at(point: CrashPoint, machine: bool) -> Fault {
-    let action = Action::Crash { process: point.process, machine };
-    Fault { at: Trigger::Point(point), action, restart_after: None }
 }
 
 fn options() -> RunOptions {

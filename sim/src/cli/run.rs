@@ -8,9 +8,9 @@ use revenant::api::Program;
 use revenant::ids::ExecutionVertexId;
 use revenant::note::Note;
 
-use super::{CliResult, RunArgs, crash_at, load, options};
+use super::{CliResult, RunArgs, load, options};
 use crate::digest::output_digest;
-use crate::scenario::{Outcome, Scenario};
+use crate::scenario::{Fault, Outcome, Scenario};
 use crate::trace::{RunEnd, RunOutcome, TraceEvent, TraceKind};
 
 pub fn run(args: &RunArgs, program: &Arc<Program>) -> CliResult {
@@ -20,7 +20,7 @@ pub fn run(args: &RunArgs, program: &Arc<Program>) -> CliResult {
         scenario.schedule.seed = seed;
     }
     if let Some(point) = &args.crash {
-        scenario.faults.push(crash_at(point.clone(), args.machine));
+        scenario.faults.push(Fault::crash_at(point.clone(), args.machine));
     }
     if args.bug.is_some() {
         scenario.planted_bug = args.bug;

@@ -39,7 +39,11 @@ pub struct ExploreOptions {
 }
 
 /// Explores a scenario. An error says what is wrong with the scenario itself.
-pub fn explore(scenario: &Scenario, program: &Arc<Program>, options: &ExploreOptions) -> Result<Report, String> {
+pub fn explore(
+    scenario: &Scenario,
+    program: &Arc<Program>,
+    options: &ExploreOptions,
+) -> Result<Report, String> {
     let mut scenario = scenario.clone();
     if options.bug.is_some() {
         scenario.planted_bug = options.bug;
@@ -93,14 +97,9 @@ fn evenly(count: usize, limit: Option<usize>) -> Vec<usize> {
 }
 
 fn replay(options: &ExploreOptions, point: Option<&CrashPoint>) -> String {
-    let mut line = format!("cargo sim run {}", options.file.display());
-    if let Some(point) = point {
-        line += &format!(" --crash {point}");
-    }
-    if let Some(bug) = options.bug {
-        line += &format!(" --bug {}", bug_name(bug));
-    }
-    line
+    let crash = point.map_or_else(String::new, |point| format!(" --crash {point}"));
+    let bug = options.bug.map_or_else(String::new, |bug| format!(" --bug {}", bug_name(bug)));
+    format!("cargo sim run {}{crash}{bug}", options.file.display())
 }
 
 /// The name of a planted bug, as scenarios write it.

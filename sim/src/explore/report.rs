@@ -198,8 +198,7 @@ mod tests {
         let report = report(&all_classes());
         assert!(report.is_good());
         assert_eq!((report.points, report.passed, report.vacuous), (3, 3, 0));
-        let classes =
-            Classes { none: 1, buffered: 1, durable: 1, finishes_buffered: 3, finishes_durable: 3 };
+        let classes = Classes { none: 1, buffered: 1, durable: 1, finishes_buffered: 3, finishes_durable: 3 };
         assert_eq!(report.classes, classes);
         assert_eq!(report.reruns, Spread { min: 0, median: 1, max: 4 });
         assert_eq!(report.lost, Spread { min: -100_000_000, median: 0, max: 2_000_000_000 });

@@ -15,7 +15,10 @@ pub enum Finding {
     Passed(Passed),
     /// The process was not killed there.
     Vacuous,
-    Failed { oracle: &'static str, message: String },
+    Failed {
+        oracle: &'static str,
+        message: String,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,6 +98,7 @@ mod tests {
         }
     }
 
+    #[allow(clippy::unnecessary_wraps)]
     fn good(_: &RunOutcome) -> Result<Verdict, Violation> {
         Ok(Verdict { rerun: 3, ..Verdict::default() })
     }

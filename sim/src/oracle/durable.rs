@@ -80,9 +80,10 @@ fn again(history: &History, state: &LogState, lost: usize, recovered: usize) -> 
                 continue;
             }
             let missing = history.partitions(attempt).any(|partition| {
-                let lives = history.held.iter().any(|held| {
-                    held.partition == partition && held.from <= lost && held.until > recovered
-                });
+                let lives = history
+                    .held
+                    .iter()
+                    .any(|held| held.partition == partition && held.from <= lost && held.until > recovered);
                 !lives && is_needed(history, state, &again, partition.data_set, partition.index())
             });
             if missing || has_producer_in(history, state, &again, subtask) {
@@ -105,10 +106,12 @@ fn is_needed(
     let consumer = history.graph.edge(data_set).consumer;
     let Some(&(parallelism, inputs)) = state.initialized.get(&consumer) else { return true };
     let gate = history.graph.vertex(consumer).inputs.iter().position(|&input| input == data_set);
-    (0..parallelism).filter(|&subtask| gate.is_some_and(|gate| reads(inputs, subtask, gate, index))).any(|subtask| {
-        let subtask = ExecutionVertexId::new(consumer, subtask);
-        !state.finished.contains_key(&subtask) || again.contains(&subtask)
-    })
+    (0..parallelism).filter(|&subtask| gate.is_some_and(|gate| reads(inputs, subtask, gate, index))).any(
+        |subtask| {
+            let subtask = ExecutionVertexId::new(consumer, subtask);
+            !state.finished.contains_key(&subtask) || again.contains(&subtask)
+        },
+    )
 }
 
 fn has_producer_in(

@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 
 use revenant::graph::JobGraph;
-use revenant::ids::{ExecutionAttemptId, ExecutionVertexId, FencingToken, JobVertexId, ProcessId, ResultPartitionId};
+use revenant::ids::{
+    ExecutionAttemptId, ExecutionVertexId, FencingToken, JobVertexId, ProcessId, ResultPartitionId,
+};
 
 use super::Violation;
 use super::index;

@@ -79,7 +79,13 @@ impl<'a> Index<'a> {
                     self.leader_lost(at);
                 }
                 let lost = self.history.leaders.last().map_or(at, |leader| leader.until);
-                self.history.leaders.push(Leader { token: *token, acquired: at, lost, recovered: None, until: END });
+                self.history.leaders.push(Leader {
+                    token: *token,
+                    acquired: at,
+                    lost,
+                    recovered: None,
+                    until: END,
+                });
             }
             Note::Recovered { kept, .. } => self.recovered(at, kept),
             Note::VertexInitialized { token, vertex, parallelism, inputs } => {

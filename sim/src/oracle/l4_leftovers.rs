@@ -17,7 +17,9 @@ pub fn check(history: &History) -> Result<(), Violation> {
             _ if path.split('/').any(|part| part == "job-events") => {
                 return fail(format!("a file of the job event store was left: {owner} {volume}:{path}"));
             }
-            Volume::Local | Volume::Scratch => return fail(format!("a file was left: {owner} {volume}:{path}")),
+            Volume::Local | Volume::Scratch => {
+                return fail(format!("a file was left: {owner} {volume}:{path}"));
+            }
             Volume::Ha | Volume::Output | Volume::Input => {}
         }
     }

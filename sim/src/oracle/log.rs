@@ -80,7 +80,9 @@ impl Log {
                     if let Some(epoch) = epoch_of(path) {
                         let file = open.entry(epoch).or_default();
                         let mut lost = file.records(epoch, *length);
-                        lost.iter_mut().for_each(|record| record.lost = Some(at));
+                        for record in &mut lost {
+                            record.lost = Some(at);
+                        }
                         files.entry(epoch).or_default().append(&mut lost);
                         file.truncate(*length);
                     }

@@ -4,8 +4,8 @@
 
 use revenant::ids::{ExecutionVertexId, ResultPartitionId};
 
-use super::history::{History, Released, reads};
 use super::Violation;
+use super::history::{History, Released, reads};
 
 pub fn check(history: &History) -> Result<(), Violation> {
     history.released.iter().try_for_each(|release| judge(history, release))
@@ -21,10 +21,7 @@ fn judge(history: &History, release: &Released) -> Result<(), Violation> {
         return Ok(());
     }
     needed_by(history, release.partition, at).map_or(Ok(()), |reader| {
-        let message = format!(
-            "{} was released from {}, but {reader}",
-            release.partition, release.process
-        );
+        let message = format!("{} was released from {}, but {reader}", release.partition, release.process);
         Err(history.violation("S11", at, message))
     })
 }
@@ -46,16 +43,16 @@ fn needed_by(history: &History, partition: ResultPartitionId, at: usize) -> Opti
     };
     let gates = &history.graph.vertex(consumer).inputs;
     let gate = gates.iter().position(|&data_set| data_set == partition.data_set)?;
-    (0..decision.parallelism).filter(|&subtask| reads(decision.inputs, subtask, gate, partition.index())).find_map(
-        |subtask| {
+    (0..decision.parallelism)
+        .filter(|&subtask| reads(decision.inputs, subtask, gate, partition.index()))
+        .find_map(|subtask| {
             let subtask = ExecutionVertexId::new(consumer, subtask);
             let Some(finish) = history.counted(subtask, at) else {
                 return Some(format!("its reader {subtask} had not finished"));
             };
             let durable = history.log.durable_finish(finish.attempt).is_some_and(|durable| durable <= at);
             (!durable).then(|| format!("the finish of its reader {} was not durable", finish.attempt))
-        },
-    )
+        })
 }
 
 #[cfg(test)]

@@ -14,8 +14,8 @@ use crate::reference::Reference;
 pub fn check(history: &History, reference: &Reference) -> Result<(), Violation> {
     let outcome = history.outcome;
     let fail = |message: String| history.violation("S1", outcome.trace.len(), message);
-    let witness =
-        witness(history).ok_or_else(|| fail("the job ended though not all subtasks had finished".to_owned()))?;
+    let witness = witness(history)
+        .ok_or_else(|| fail("the job ended though not all subtasks had finished".to_owned()))?;
     let expected = reference.outputs(&witness).map_err(&fail)?;
     same_files(&expected, &outcome.output).map_err(&fail)?;
     reference.whole(&outcome.output).map_err(fail)
@@ -26,7 +26,9 @@ fn same_files(expected: &BTreeMap<String, Vec<u8>>, found: &BTreeMap<String, Byt
         match found.get(path) {
             None => return Err(format!("output file {path} is missing")),
             Some(found) if found == bytes => {}
-            Some(found) => return Err(format!("output file {path} differs: {}", first_difference(bytes, found))),
+            Some(found) => {
+                return Err(format!("output file {path} differs: {}", first_difference(bytes, found)));
+            }
         }
     }
     match found.keys().find(|path| !expected.contains_key(*path)) {
@@ -43,7 +45,10 @@ fn first_difference(expected: &[u8], found: &[u8]) -> String {
         let (due, is) = (expected.next(), found.next());
         if due != is {
             let text = |line: Option<&[u8]>| {
-                line.map_or_else(|| "the end".to_owned(), |line| format!("'{}'", String::from_utf8_lossy(line)))
+                line.map_or_else(
+                    || "the end".to_owned(),
+                    |line| format!("'{}'", String::from_utf8_lossy(line)),
+                )
             };
             return format!("line {line} should be {}, it is {}", text(due), text(is));
         }
@@ -78,7 +83,11 @@ mod tests {
     fn another_byte_a_missing_file_and_a_file_too_many_are_caught() {
         caught(judge, run().output("part-1", b"1\n1\n"), "part-1 differs: line 2 should be '3', it is '1'");
         caught(judge, run().output("part-2", b""), "output file part-2 should not be there");
-        caught(judge, run().output(".pending/v1.0.e1a1", b""), "output file .pending/v1.0.e1a1 should not be there");
+        caught(
+            judge,
+            run().output(".pending/v1.0.e1a1", b""),
+            "output file .pending/v1.0.e1a1 should not be there",
+        );
         let mut story = Story::new();
         story.run_sources().run_sinks().output("part-0", b"0\n2\n");
         caught(judge, &story, "output file part-1 is missing");

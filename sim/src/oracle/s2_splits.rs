@@ -29,15 +29,14 @@ pub fn check(history: &History) -> Result<(), Violation> {
     for (vertex, splits) in history.graph.vertices.iter().zip(&history.shape.splits) {
         let Some(splits) = *splits else { continue };
         let mut consumed = vec![0_u32; splits as usize];
-        let finishes = history.all_counted(complete).filter(|finish| finish.attempt.subtask.vertex == vertex.id);
+        let finishes =
+            history.all_counted(complete).filter(|finish| finish.attempt.subtask.vertex == vertex.id);
         for &split in finishes.flat_map(|finish| finish.splits) {
-            match consumed.get_mut(split as usize) {
-                Some(times) => *times += 1,
-                None => {
-                    let message = format!("split {split} of {} does not exist", vertex.name);
-                    return Err(history.violation("S2", complete, message));
-                }
-            }
+            let Some(times) = consumed.get_mut(split as usize) else {
+                let message = format!("split {split} of {} does not exist", vertex.name);
+                return Err(history.violation("S2", complete, message));
+            };
+            *times += 1;
         }
         if let Some((split, times)) = consumed.iter().enumerate().find(|(_, times)| **times != 1) {
             let message = format!("split {split} of {} was consumed {times} times", vertex.name);
@@ -58,7 +57,8 @@ fn as_assigned(history: &History) -> Result<(), Violation> {
             TraceKind::Note(Note::FinishAccepted { attempt, splits, .. }) => {
                 let seen = assigned.get(attempt).map_or(&[][..], Vec::as_slice);
                 if seen != splits {
-                    let message = format!("{attempt} finished with splits {splits:?}, it was assigned {seen:?}");
+                    let message =
+                        format!("{attempt} finished with splits {splits:?}, it was assigned {seen:?}");
                     return Err(history.violation("S2", at, message));
                 }
             }

@@ -36,7 +36,10 @@ fn judge(history: &History, finish: &Finish, at: usize) -> Result<(), Violation>
         let mut read = read.iter();
         for index in partitions.indices() {
             let Some(accepted) = history.counted(ExecutionVertexId::new(producer, index), at) else {
-                return fail(format!("{} counts though its producer {producer}.{index} does not", finish.attempt));
+                return fail(format!(
+                    "{} counts though its producer {producer}.{index} does not",
+                    finish.attempt
+                ));
             };
             let expected = ResultPartitionId { data_set, producer: accepted.attempt };
             match read.next() {

@@ -23,7 +23,10 @@ fn judge(history: &History, decision: &Initialized) -> Result<(), String> {
     }
     if decision.inputs.len() != decision.parallelism as usize {
         let subtasks = decision.inputs.len();
-        return Err(format!("{} has {} subtasks, ranges for {subtasks}", decision.vertex, decision.parallelism));
+        return Err(format!(
+            "{} has {} subtasks, ranges for {subtasks}",
+            decision.vertex, decision.parallelism
+        ));
     }
     for (gate, &data_set) in vertex.inputs.iter().enumerate() {
         let edge = history.graph.edge(data_set);
@@ -31,7 +34,8 @@ fn judge(history: &History, decision: &Initialized) -> Result<(), String> {
             return Err(format!("{} was initialized before its producer {}", decision.vertex, edge.producer));
         };
         let ranges: Option<Vec<_>> = decision.inputs.iter().map(|gates| gates.get(gate).copied()).collect();
-        let ranges = ranges.ok_or_else(|| format!("{} has a subtask without ranges of {data_set}", edge.consumer))?;
+        let ranges =
+            ranges.ok_or_else(|| format!("{} has a subtask without ranges of {data_set}", edge.consumer))?;
         if edge.partitioner == Partitioner::Forward
             && let Some(subtask) = (0_u32..).zip(&ranges).find_map(|(subtask, (partitions, _))| {
                 (*partitions != IndexRange::new(subtask, subtask)).then_some(subtask)
@@ -58,7 +62,8 @@ fn tiles(ranges: &[(IndexRange, IndexRange)], partitions: u32, subpartitions: u3
         }
         area += u64::from(rows.end - rows.start + 1) * u64::from(columns.end - columns.start + 1);
         let meets = |a: &IndexRange, b: &IndexRange| a.start <= b.end && b.start <= a.end;
-        if let Some(other) = ranges[..subtask].iter().position(|other| meets(&other.0, rows) && meets(&other.1, columns))
+        if let Some(other) =
+            ranges[..subtask].iter().position(|other| meets(&other.0, rows) && meets(&other.1, columns))
         {
             return Err(format!("subtasks {other} and {subtask} read the same"));
         }

@@ -15,7 +15,8 @@ pub fn check(history: &History) -> Result<(), Violation> {
             );
             Err(history.violation("S5", decision.at, message))
         };
-        let earlier = history.initialized[..position].iter().rfind(|earlier| earlier.vertex == decision.vertex);
+        let earlier =
+            history.initialized[..position].iter().rfind(|earlier| earlier.vertex == decision.vertex);
         let Some(earlier) = earlier else { continue };
         if earlier.parallelism == decision.parallelism && earlier.inputs == decision.inputs {
             continue;
@@ -69,7 +70,7 @@ mod tests {
     fn a_durable_decision_that_a_new_leader_changes_is_caught() {
         let mut story = Story::new();
         story.run_sources().init_sinks();
-        let inputs = story.sink_ranges();
+        let inputs = Story::sink_ranges();
         let vertex = revenant::ids::JobVertexId(1);
         story.log(1, JobEvent::ExecutionJobVertexInitialized { vertex, parallelism: 2, inputs });
         story.crash().lead(2);

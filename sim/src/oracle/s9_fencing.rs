@@ -13,7 +13,8 @@ pub fn check(history: &History) -> Result<(), Violation> {
         if let Note::LeadershipAcquired { token } = note
             && current.is_some_and(|current| *token <= current)
         {
-            let message = format!("leadership under token {token} after token {}", current.unwrap_or_default());
+            let message =
+                format!("leadership under token {token} after token {}", current.unwrap_or_default());
             return Err(history.violation("S9", at, message));
         }
         let Some(token) = token_of(note) else { continue };

@@ -74,10 +74,8 @@ mod tests {
     use crate::reference::VertexWitness;
 
     fn job() -> ByShipDate {
-        let arguments = vec![
-            ("scale-factor".to_owned(), "0.001".to_owned()),
-            ("splits".to_owned(), "3".to_owned()),
-        ];
+        let arguments =
+            vec![("scale-factor".to_owned(), "0.001".to_owned()), ("splits".to_owned(), "3".to_owned())];
         let job = JobArguments { name: "lineitem-by-ship-date".to_owned(), arguments };
         let shape = Shape { splits: vec![Some(3), None, None], subpartitions: vec![4, 2] };
         ByShipDate::new(LineItems::of(&job).unwrap(), &shape).unwrap()

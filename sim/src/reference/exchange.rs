@@ -51,8 +51,10 @@ impl<T: Copy> DataSet<T> {
         let mut records = Vec::new();
         for partition in partitions.indices() {
             for subpartition in subpartitions.indices() {
-                let found = self.partitions.get(partition as usize).and_then(|all| all.get(subpartition as usize));
-                let found = found.ok_or_else(|| format!("there is no subpartition {partition}/{subpartition}"))?;
+                let found =
+                    self.partitions.get(partition as usize).and_then(|all| all.get(subpartition as usize));
+                let found =
+                    found.ok_or_else(|| format!("there is no subpartition {partition}/{subpartition}"))?;
                 records.extend(found);
             }
         }
@@ -61,10 +63,7 @@ impl<T: Copy> DataSet<T> {
 
     /// What each subtask gets that reads gate 0 with these ranges.
     pub fn read_all(&self, inputs: &[Vec<(IndexRange, IndexRange)>]) -> Result<Vec<Vec<T>>, String> {
-        inputs
-            .iter()
-            .map(|gates| self.read(*gates.first().ok_or("a subtask has no input ranges")?))
-            .collect()
+        inputs.iter().map(|gates| self.read(*gates.first().ok_or("a subtask has no input ranges")?)).collect()
     }
 }
 
@@ -95,9 +94,8 @@ mod tests {
     #[test]
     fn a_consumer_reads_partition_by_partition_and_in_each_subpartition_by_subpartition() {
         let data = DataSet::rebalanced(&[vec![1, 2, 3], vec![4, 5, 6]], 3).unwrap();
-        let read = |p: (u32, u32), s: (u32, u32)| {
-            data.read((IndexRange::new(p.0, p.1), IndexRange::new(s.0, s.1)))
-        };
+        let read =
+            |p: (u32, u32), s: (u32, u32)| data.read((IndexRange::new(p.0, p.1), IndexRange::new(s.0, s.1)));
         assert_eq!(read((0, 1), (1, 2)).unwrap(), [2, 3, 4, 5]);
         assert!(read((0, 2), (0, 0)).is_err());
         assert!(read((0, 0), (0, 3)).is_err());

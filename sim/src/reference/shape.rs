@@ -22,9 +22,9 @@ impl Shape {
             let consumer = graph.vertex(edge.consumer);
             match edge.partitioner {
                 Partitioner::Forward => 1,
-                Partitioner::Hash | Partitioner::Rebalance => consumer
-                    .parallelism
-                    .unwrap_or_else(|| consumer.max_parallelism.map_or(max_parallelism, |own| own.min(max_parallelism))),
+                Partitioner::Hash | Partitioner::Rebalance => consumer.parallelism.unwrap_or_else(|| {
+                    consumer.max_parallelism.map_or(max_parallelism, |own| own.min(max_parallelism))
+                }),
             }
         });
         Self { splits: splits.collect(), subpartitions: subpartitions.collect() }

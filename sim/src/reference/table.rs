@@ -52,8 +52,13 @@ impl Table {
 fn rows(scale_factor: f64, part: u32, parts: u32, pool: &TextPool) -> Vec<Row> {
     let distributions = Distributions::static_default();
     let (part, parts) = (part.cast_signed(), parts.cast_signed());
-    let rows =
-        LineItemGenerator::new_with_distributions_and_text_pool(scale_factor, part, parts, distributions, pool);
+    let rows = LineItemGenerator::new_with_distributions_and_text_pool(
+        scale_factor,
+        part,
+        parts,
+        distributions,
+        pool,
+    );
     let row = |row: tpchgen::generators::LineItem| Row {
         orderkey: row.l_orderkey,
         linenumber: row.l_linenumber,

@@ -96,13 +96,19 @@ mod tests {
         job.whole(&outputs(&job, &[2, 0])).unwrap_err();
         job.whole(&outputs(&job, &[2, 0, 1, 1])).unwrap_err();
         let files = outputs(&job, &[0, 1, 2]);
-        assert_eq!(files["lineitem-totals/aggregate/part-00000.csv"], files["lineitem-totals/reduce/part-00000.csv"]);
+        assert_eq!(
+            files["lineitem-totals/aggregate/part-00000.csv"],
+            files["lineitem-totals/reduce/part-00000.csv"]
+        );
     }
 
     #[test]
     fn without_rows_aggregate_says_zero_and_reduce_nothing() {
         let files = outputs(&job("1"), &[0, 1, 2]);
-        assert_eq!(files["lineitem-totals/aggregate/part-00000.csv"], format!("{HEADER}\n0,0,0,0\n").as_bytes());
+        assert_eq!(
+            files["lineitem-totals/aggregate/part-00000.csv"],
+            format!("{HEADER}\n0,0,0,0\n").as_bytes()
+        );
         assert_eq!(files["lineitem-totals/reduce/part-00000.csv"], format!("{HEADER}\n").as_bytes());
     }
 }

@@ -66,9 +66,11 @@ impl World {
         }
     }
 
-    /// The run is over at once. What ended first stays.
+    /// The run is over at once. What ended first stays, but a panic is never hidden by the job's end.
     pub fn stop(&mut self, end: RunEnd) {
-        self.ended.get_or_insert(end);
+        if self.ended.is_none() || matches!(end, RunEnd::Panicked { .. }) {
+            self.ended = Some(end);
+        }
         self.settle_until = self.now;
     }
 
@@ -147,7 +149,7 @@ impl Shared {
         self.options.engine
     }
 
-    /// Two of the processes are not TaskManagers' numbers: see [`Scenario::processes`].
+    /// The TaskManagers and the three others before them: see [`Scenario::processes`].
     pub const fn process_count(&self) -> usize {
         3 + self.scenario.cluster.task_managers as usize
     }

@@ -21,6 +21,14 @@ pub struct Fault {
     pub restart_after: Option<RestartAfter>,
 }
 
+impl Fault {
+    /// The point's process dies at the point, with `machine` its machine too.
+    pub const fn crash_at(point: CrashPoint, machine: bool) -> Self {
+        let action = Action::Crash { process: point.process, machine };
+        Self { at: Trigger::Point(point), action, restart_after: None }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Trigger {

@@ -18,8 +18,7 @@ fn points(scenario: &Scenario, process: ProcessId) -> Vec<FoundPoint> {
 
 fn crash_at(scenario: &Scenario, point: &CrashPoint, machine: bool) -> RunOutcome {
     let mut scenario = scenario.clone();
-    let action = Action::Crash { process: point.process, machine };
-    scenario.faults.push(Fault { at: Trigger::Point(point.clone()), action, restart_after: None });
+    scenario.faults.push(Fault::crash_at(point.clone(), machine));
     let mut options = options();
     options.keep_text = true;
     run(&scenario, &program(), &options)

@@ -18,6 +18,19 @@ fn a_panic_of_an_actor_ends_the_run_and_names_it() {
 }
 
 #[test]
+fn a_panic_after_the_jobs_end_is_not_hidden() {
+    // The master panics at the answer to what it asks when it tells the client: after a sync.
+    let scenario = scenario("[job.arguments]\nmode = 'late panic'\n[disk]\nsync-latency = '5 ms'\n");
+    let outcome = run(&scenario, &program(), &options());
+    let RunEnd::Panicked { message, .. } = outcome.ended else { panic!("it panics") };
+    let client = outcome.trace.iter().find(|event| {
+        event.process == ProcessId::Client && event.what == TraceKind::Exited { failure: None }
+    });
+    assert!(client.is_some_and(|exit| exit.time < outcome.end));
+    assert_eq!(message, "too late");
+}
+
+#[test]
 fn a_run_in_which_nothing_can_happen_is_stuck_and_says_who_waits() {
     let RunEnd::Stuck { why } = run_mode("stuck").ended else { panic!("it is stuck") };
     assert!(why.contains("nothing is left that could happen"), "{why}");

@@ -166,6 +166,9 @@ impl Master {
             };
             let client = Address::new(ProcessId::Client, ActorId::Client);
             out.send(client, LeaderChanged { leader: None, result: Some(JobResult::Clean(outcome)) });
+            if self.mode.as_deref() == Some("late panic") {
+                return out.send(Address::executor(ProcessId::TaskManager(1)), RequestJobStatus {});
+            }
             out.exit(ExitStatus::Success);
         }
     }
@@ -192,6 +195,9 @@ impl Actor for Master {
                     }
                     _ => self.round(now, out),
                 }
+            }
+            Event::Message { message: Message::JobStatusReport(_), .. } if self.finishing > 0 => {
+                panic!("too late")
             }
             Event::Message { message: Message::JobStatusReport(_), .. } if self.waiting > 0 => {
                 self.waiting -= 1;

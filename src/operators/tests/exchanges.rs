@@ -82,3 +82,28 @@ fn records_are_counted_where_they_enter_and_leave_a_task() {
         outcome.results.values().map(|task| (task.metrics.records_in, task.metrics.records_out)).collect();
     assert_eq!(counts, [(0, 5), (5, 10)]);
 }
+
+#[test]
+fn each_output_of_a_task_goes_to_its_own_consumer() {
+    let outcome = Cluster::run(|env| {
+        let numbers = env.from_source("numbers", NumberSequenceSource::new(0, 90, 1)).set_parallelism(1);
+        for (third, name) in [(0, "zero"), (1, "one"), (2, "two")] {
+            let part = numbers.filter(move |n| n % 3 == third);
+            let part = if third == 1 { part.key_by(|_| 1).into_data_stream() } else { part.rebalance() };
+            part.map(move |n| row(n, name)).set_parallelism(1).sink_to(CsvSink::new(name));
+        }
+    });
+    for (third, name) in [(0, "zero"), (1, "one"), (2, "two")] {
+        let expected: Vec<i64> = (0..90).filter(|n| n % 3 == third).collect();
+        assert_eq!(numbers(&outcome, name, 0), expected);
+    }
+}
+
+#[test]
+fn a_union_of_a_stream_with_itself_has_every_record_twice() {
+    let outcome = Cluster::run(|env| {
+        let once = env.from_source("numbers", NumberSequenceSource::new(0, 3, 1)).set_parallelism(1);
+        once.union(&once).map(|n| row(n, "")).sink_to(CsvSink::new("out"));
+    });
+    assert_eq!(numbers(&outcome, "out", 0), [0, 1, 2, 0, 1, 2]);
+}
