@@ -1,4 +1,5 @@
 //! The `revenant` program as its users run it: real processes, real sockets, real files.
 
 mod harness;
+mod recovery;
 mod usage;

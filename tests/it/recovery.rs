@@ -1,11 +1,19 @@
 //! A job outlives its JobManager: killed in mid-job, it leaves the same output as a run without a
-//! crash.
+//! crash, does not begin anew, and every actor of both incarnations can be replayed.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use revenant::actor::{Actor, Effect};
+use revenant::ids::ActorId;
+use revenant::jobs;
+use revenant::note::Note;
+use revenant::process::{actors, task_actor};
+use revenant::runtime::recording::{self, Recording};
 
 use crate::harness::{Directory, revenant};
 
@@ -21,6 +29,7 @@ fn command(directory: &Directory, run: &str) -> Command {
     ] {
         command.args(["--set", setting]);
     }
+    command.arg("--record").arg(directory.path(&format!("{run}-record")));
     command.args(["--arg", "scale-factor=0.05", "--arg", "splits=16"]);
     command
 }
@@ -75,6 +84,29 @@ fn wait_for_progress(storage: &Path) {
     }
 }
 
+/// What the actors of the JobManager and the TaskManagers recorded. The two of this machine's own
+/// process are made by the program, not by the engine's list.
+fn recordings(directory: &Path) -> Vec<Recording> {
+    let read = |path: &PathBuf| recording::read(&directory.join(path)).expect("a recording can be read");
+    files(directory).keys().map(read).filter(|r| r.origin.actor != ActorId::Client).collect()
+}
+
+fn replay(recording: &Recording) {
+    let program = Arc::new(jobs::registry());
+    let origin = recording.origin.clone();
+    let mut actor: Box<dyn Actor> = match origin.task {
+        Some(task) => task_actor(&origin.boot, &program, task),
+        None => {
+            let all = actors(&origin.boot, &program);
+            let own = all.into_iter().find(|(id, _)| *id == origin.actor);
+            own.expect("it was recorded, so there is such an actor").1
+        }
+    };
+    if let Err(mismatch) = recording.replay(actor.as_mut()) {
+        panic!("{} of {}: {mismatch}", origin.actor, origin.boot.process);
+    }
+}
+
 #[test]
 fn a_killed_job_manager_changes_nothing_about_the_output() {
     let directory = Directory::new("recovery");
@@ -97,4 +129,13 @@ fn a_killed_job_manager_changes_nothing_about_the_output() {
     let crashed = files(&directory.path("crash-out"));
     assert!(crashed.keys().all(|path| !path.starts_with(".pending")), "{:?}", crashed.keys());
     assert_eq!(rows(&crashed), calm);
+
+    let recordings = recordings(&directory.path("crash-record"));
+    let effects = recordings.iter().flat_map(|recording| &recording.steps).flat_map(|step| &step.effects);
+    let kept = effects.filter_map(|effect| match effect {
+        Effect::Note(Note::Recovered { token, kept, .. }) if token.0 > 1 => Some(kept.len()),
+        _ => None,
+    });
+    assert!(kept.max() > Some(0), "the second leader began anew");
+    recordings.iter().for_each(replay);
 }

@@ -32,7 +32,7 @@ const DEFAULTS: [(&str, &str); 6] = [
 ];
 
 /// How long the JobManager may take to end by itself after the job did.
-const GOODBYE_MAX: Duration = Duration::from_secs(3);
+const GOODBYE_MAX: Duration = Duration::from_secs(1);
 
 pub async fn run(program: &Arc<Program>, arguments: LocalArguments) -> Result<End, String> {
     let mut config = Configuration::default();
@@ -52,10 +52,9 @@ pub async fn run(program: &Arc<Program>, arguments: LocalArguments) -> Result<En
     let out = empty_directory("--out", &arguments.out)?;
     config.job = Some(job);
 
-    let started = Instant::now();
     let progress = Progress::new(&arguments.job.name);
     let cluster = Cluster { arguments: &arguments, config, storage: storage.path(), out: &out };
-    let (end, restarts) = cluster.run(&progress).await?;
+    let Ended { end, after, restarts } = cluster.run(&progress).await?;
     progress.end();
     remove_pending(&out);
     if matches!(end, End::Failed(_)) {
@@ -63,12 +62,7 @@ pub async fn run(program: &Arc<Program>, arguments: LocalArguments) -> Result<En
     }
     let mut summary = Vec::new();
     if matches!(end, End::Success) {
-        summary.push(format!(
-            "{} finished in {:.1?}: {}",
-            arguments.job.name,
-            started.elapsed(),
-            contents(&out)
-        ));
+        summary.push(format!("{} finished in {:.1?}: {}", arguments.job.name, after, contents(&out)));
         let restarted = restarts.iter().filter(|(_, count)| *count > 0);
         summary.extend(restarted.map(|(name, count)| format!("{name} was started again {count} times")));
     }
@@ -79,6 +73,13 @@ pub async fn run(program: &Arc<Program>, arguments: LocalArguments) -> Result<En
     Ok(end)
 }
 
+struct Ended {
+    end: End,
+    after: Duration,
+    /// How often each process was started again.
+    restarts: Vec<(String, u32)>,
+}
+
 struct Cluster<'a> {
     arguments: &'a LocalArguments,
     config: Configuration,
@@ -87,7 +88,8 @@ struct Cluster<'a> {
 }
 
 impl Cluster<'_> {
-    async fn run(&self, progress: &Progress) -> Result<(End, Vec<(String, u32)>), String> {
+    async fn run(&self, progress: &Progress) -> Result<Ended, String> {
+        let started = Instant::now();
         let high_availability = self.host(ProcessId::HighAvailability, None, None).await?;
         let address = high_availability.endpoint();
         let client = self.host(ProcessId::Client, Some(address), Some(progress.observer())).await?;
@@ -102,11 +104,12 @@ impl Cluster<'_> {
             end = high_availability.ended() => End::from(end),
             error = supervisor.failed() => End::Failed(error.to_string()),
         };
+        let after = started.elapsed();
         let patient = matches!(end, End::Success).then_some(("job-manager", GOODBYE_MAX));
         let restarts = supervisor.stop(patient).await;
         client.shut_down().await;
         high_availability.shut_down().await;
-        Ok((end, restarts))
+        Ok(Ended { end, after, restarts })
     }
 
     async fn host(
