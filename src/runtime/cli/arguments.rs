@@ -33,7 +33,8 @@ pub enum Command {
 }
 
 /// In a local cluster these options have other defaults, which --set overrides:
-/// execution.batch.job-recovery.enabled is true, heartbeats, leases and retries are faster.
+/// execution.batch.job-recovery.enabled is true, restart-strategy.type is fixed-delay with 3
+/// attempts, and heartbeats, leases and retries are faster.
 #[derive(Debug, Args)]
 pub struct LocalArguments {
     #[command(flatten)]

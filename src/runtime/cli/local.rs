@@ -22,13 +22,15 @@ use super::progress::Progress;
 use super::{End, interrupted, print};
 
 /// What a cluster on one machine needs otherwise than one on many.
-const DEFAULTS: [(&str, &str); 6] = [
+const DEFAULTS: [(&str, &str); 8] = [
     ("execution.batch.job-recovery.enabled", "true"),
     ("cluster.registration.error-delay", "500 ms"),
     ("heartbeat.interval", "1 s"),
     ("heartbeat.timeout", "10 s"),
     ("high-availability.session-timeout", "10 s"),
     ("execution.batch.job-recovery.previous-worker.recovery.timeout", "10 s"),
+    ("restart-strategy.type", "fixed-delay"),
+    ("restart-strategy.fixed-delay.attempts", "3"),
 ];
 
 /// How long the JobManager may take to end by itself after the job did.
