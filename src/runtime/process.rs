@@ -24,6 +24,9 @@ use super::disk_pool::DiskPool;
 use super::network::{self, Network, ReachError};
 use super::recording::Origin;
 
+/// How long the end of a process may wait for its actors, and then for its connections.
+const GOODBYE_MAX: Duration = Duration::from_secs(1);
+
 /// Sees every note, after the log did.
 pub type Observer = Arc<dyn Fn(ActorId, &Note) + Send + Sync>;
 
@@ -120,10 +123,15 @@ impl RunningProcess {
         }
     }
 
-    /// Stops the actors and sends what they have sent, as far as the others take it.
+    /// Stops the actors, waits for those that are busy and sends what they have sent, all within
+    /// limits.
     pub async fn shut_down(self) {
+        let started = Instant::now();
         self.shared.stop_all();
-        self.shared.network.close(Duration::from_secs(1)).await;
+        while self.shared.is_running() && started.elapsed() < GOODBYE_MAX {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        self.shared.network.close(GOODBYE_MAX).await;
     }
 }
 
@@ -235,6 +243,10 @@ impl Shared {
             }
             first
         });
+    }
+
+    fn is_running(&self) -> bool {
+        !self.mailboxes.read().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
     fn stop_all(&self) {

@@ -171,7 +171,9 @@ async fn a_recording_replays_to_the_same_effects_even_if_its_tail_is_torn() {
     bytes[200] ^= 1;
     std::fs::write(&path, &bytes).unwrap();
     assert!(recording::read(&path).is_err());
-    drop((ha, echo, caller));
+    caller.shut_down().await;
+    echo.shut_down().await;
+    ha.shut_down().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -187,7 +189,8 @@ async fn a_stranger_at_the_port_is_turned_away_and_disturbs_nobody() {
     }
     let at = Some(ha.endpoint());
     let echo = RunningProcess::start(options(ProcessId::JobManager, 2, &directory, at)).await.unwrap();
-    drop((ha, echo));
+    echo.shut_down().await;
+    ha.shut_down().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -206,7 +209,8 @@ async fn wrong_addresses_are_errors_that_name_them() {
     wrong.patience = Duration::ZERO;
     let error = RunningProcess::start(wrong).await.err().unwrap().to_string();
     assert!(error.contains("this is job-manager, not high-availability"), "{error}");
-    drop((ha, other));
+    other.shut_down().await;
+    ha.shut_down().await;
 }
 
 struct Panics;

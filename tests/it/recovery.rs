@@ -84,8 +84,7 @@ fn wait_for_progress(storage: &Path) {
     }
 }
 
-/// What the actors of the JobManager and the TaskManagers recorded. The two of this machine's own
-/// process are made by the program, not by the engine's list.
+/// What all actors recorded but the client, which the program makes in a way of its own.
 fn recordings(directory: &Path) -> Vec<Recording> {
     let read = |path: &PathBuf| recording::read(&directory.join(path)).expect("a recording can be read");
     files(directory).keys().map(read).filter(|r| r.origin.actor != ActorId::Client).collect()
