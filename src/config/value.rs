@@ -111,7 +111,7 @@ mod tests {
     fn durations_and_sizes_need_a_whole_number_and_a_known_unit() {
         assert_eq!(parse_duration("10 s"), Some(Duration::from_secs(10)));
         assert_eq!(parse_duration("250ms"), Some(Duration::from_millis(250)));
-        assert_eq!(parse_duration("3 min"), Some(Duration::from_secs(180)));
+        assert_eq!(parse_duration("3 min"), Some(Duration::from_mins(3)));
         assert_eq!(parse_duration("0 s"), Some(Duration::ZERO));
         for wrong in ["", "s", "1.5 s", "-1 s", "10", "10 furlongs", "99999999999999999999 s", "9999999999 d"]
         {

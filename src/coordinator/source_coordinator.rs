@@ -50,7 +50,18 @@ impl SourceCoordinator {
 
     /// Takes a subtask's splits back into the pool: it will run again.
     pub fn subtask_reset(&mut self, subtask: u32) {
-        self.pool.extend(self.assigned.remove(&subtask).unwrap_or_default());
+        let splits = self.unassign(subtask);
+        self.add_splits_back(splits);
+    }
+
+    /// Takes a subtask's splits from it.
+    pub(crate) fn unassign(&mut self, subtask: u32) -> Vec<u32> {
+        self.assigned.remove(&subtask).unwrap_or_default()
+    }
+
+    /// Flink's SplitEnumerator#addSplitsBack.
+    fn add_splits_back(&mut self, splits: Vec<u32>) {
+        self.pool.extend(splits);
     }
 
     /// Flink's checkpointCoordinator(NO_CHECKPOINT): the assignments, from which the rest follows.

@@ -44,9 +44,17 @@ enum State {
         files: Vec<OldFile>,
         missing: usize,
     },
+    /// Making what was read of earlier epochs durable: their last bytes may have been written but
+    /// not synced when their leader died, and from now on decisions rest on them.
+    Adopting {
+        left: usize,
+        replay: Arc<super::Replay>,
+        header: Bytes,
+    },
     /// Making the new epoch's file durable.
     Creating {
         replay: Arc<super::Replay>,
+        header: Bytes,
     },
     Open(OpenFile),
     /// Deleting all files.
@@ -81,6 +89,7 @@ struct OpenFile {
 enum Step {
     List,
     Read(usize),
+    SyncOld,
     Create,
     AppendHeader,
     SyncHeader,
@@ -151,17 +160,20 @@ impl JobEventWriter {
         let missing = sorted.len();
         self.state = State::Reading { files: sorted, missing };
         if missing == 0 {
-            self.create(out);
+            self.adopt(out);
         }
     }
 
-    fn create(&mut self, out: &mut Outbox) {
+    fn adopt(&mut self, out: &mut Outbox) {
         let State::Reading { files, .. } = &self.state else { return };
         let files: Vec<LogFile<'_>> = files
             .iter()
             .map(|file| LogFile { path: &file.path, epoch: file.epoch, bytes: &file.bytes })
             .collect();
         let outcome = replay(&files, self.fingerprint);
+        let accepted =
+            files.iter().filter(|file| outcome.accepted.iter().any(|(epoch, _)| *epoch == file.epoch));
+        let accepted: Vec<String> = accepted.map(|file| file.path.to_owned()).collect();
         let mut header = record::header().to_vec();
         let started = JobEvent::EpochStarted {
             token: self.token,
@@ -169,10 +181,20 @@ impl JobEventWriter {
             accepted: outcome.accepted,
         };
         record::write_record(&mut header, 0, self.token, &started);
-        self.state = State::Creating { replay: Arc::new(outcome.replay) };
+        self.state =
+            State::Adopting { left: accepted.len(), replay: Arc::new(outcome.replay), header: header.into() };
+        for path in accepted {
+            self.disk(Step::SyncOld, DiskOp::Sync { path }, out);
+        }
+        self.create(out);
+    }
+
+    fn create(&mut self, out: &mut Outbox) {
+        let State::Adopting { left: 0, replay, header } = &mut self.state else { return };
+        let (replay, header) = (Arc::clone(replay), std::mem::take(header));
+        self.state = State::Creating { replay, header };
         let path = self.current();
-        self.disk(Step::Create, DiskOp::CreateNew { path: path.clone() }, out);
-        self.disk(Step::AppendHeader, DiskOp::Append { path, bytes: header.into() }, out);
+        self.disk(Step::Create, DiskOp::CreateNew { path }, out);
     }
 
     fn write(&mut self, now: Time, sequence: u64, event: &JobEvent, out: &mut Outbox) {
@@ -238,17 +260,26 @@ impl JobEventWriter {
                 files[index].bytes = bytes;
                 *missing -= 1;
                 if *missing == 0 {
-                    self.create(out);
+                    self.adopt(out);
                 }
             }
-            Step::Create => {}
+            Step::SyncOld => {
+                let State::Adopting { left, .. } = &mut self.state else { return };
+                *left -= 1;
+                self.create(out);
+            }
+            Step::Create => {
+                let State::Creating { header, .. } = &mut self.state else { return };
+                let bytes = std::mem::take(header);
+                self.disk(Step::AppendHeader, DiskOp::Append { path, bytes }, out);
+            }
             Step::AppendHeader => self.disk(Step::SyncHeader, DiskOp::Sync { path }, out),
             Step::SyncHeader => {
                 let path = Self::directory(&self.config);
                 self.disk(Step::SyncDirectory, DiskOp::SyncDirectory { path }, out);
             }
             Step::SyncDirectory => {
-                let State::Creating { replay } = &self.state else { return };
+                let State::Creating { replay, .. } = &self.state else { return };
                 let replay = Arc::clone(replay);
                 self.state = State::Open(OpenFile::default());
                 out.send(Address::MASTER, JobEventStoreOpened { token: self.token, replay });

@@ -54,6 +54,7 @@ impl JobMaster {
                 out.send(Address::HIGH_AVAILABILITY, RecordJob { token: self.token, job });
             }
         }
+        self.register_early(now, out);
     }
 
     /// The job is known to the HA service: its earlier progress is sought, if it may be kept.

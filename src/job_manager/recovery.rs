@@ -2,6 +2,9 @@
 //! finished; the TaskManagers say which partitions still exist; what is finished and still has the
 //! partitions that unfinished consumers need stays finished, the rest runs again. What is decided
 //! here is durable before anything is scheduled (hazard B1).
+//!
+//! What was reported of attempts that stay finished counts as present even where nothing needs it
+//! any more: if a consumer must run again after all, its producers need not.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -85,10 +88,11 @@ impl JobMaster {
 
     /// FLIP-383: OperatorCoordinator#subtaskReset for a subtask that will run again.
     pub(super) fn give_splits_back(&mut self, id: ExecutionVertexId) {
-        if self.is_planted(PlantedBug::KeepSplits) {
-            return;
-        }
-        if let Some(coordinator) = self.coordinators.get_mut(&id.vertex) {
+        let forget = self.is_planted(PlantedBug::KeepSplits);
+        let Some(coordinator) = self.coordinators.get_mut(&id.vertex) else { return };
+        if forget {
+            coordinator.unassign(id.subtask);
+        } else {
             coordinator.subtask_reset(id.subtask);
         }
     }
@@ -110,19 +114,23 @@ impl JobMaster {
         let required = std::mem::take(required);
         out.cancel_timer(RECOVERY_TIMEOUT);
         let reported = std::mem::take(&mut self.workers.reported);
-        let (present, missing): (Vec<_>, Vec<_>) =
-            required.into_iter().partition(|partition| reported.contains_key(partition));
-        for partition in present {
-            self.tracker.track(partition, reported[&partition].0);
+        for (&partition, (location, _)) in &reported {
+            if self
+                .execution
+                .finish(partition.producer.subtask)
+                .is_some_and(|f| f.attempt == partition.producer)
+            {
+                self.tracker.track(partition, *location);
+            }
         }
+        let missing = required.into_iter().filter(|partition| !reported.contains_key(partition));
+        let roots: Vec<ExecutionVertexId> = missing.map(|partition| partition.producer.subtask).collect();
         if self.is_planted(PlantedBug::AcceptOlderAttempt) {
             self.accept_any_attempt(&reported);
         }
 
         let mut reset = BTreeSet::new();
         if !self.is_planted(PlantedBug::FinishWithoutPartitions) {
-            let roots: Vec<ExecutionVertexId> =
-                missing.iter().map(|partition| partition.producer.subtask).collect();
             reset = self.execution.restart_set(&roots, &self.tracker);
             self.reset_subtasks(&reset, out);
         }
@@ -133,6 +141,7 @@ impl JobMaster {
             }
         }
         self.send_releases(orphans, out);
+        self.release_unneeded(reported.into_keys().collect(), out);
         let kept = self.execution.subtasks().filter_map(|(id, _)| self.execution.finish(id));
         let kept = kept.map(|finish| finish.attempt).collect();
         out.note(Note::Recovered { token: self.token, kept, reset: reset.into_iter().collect() });

@@ -356,6 +356,29 @@ fn the_partition_of_an_older_attempt_does_not_stand_for_a_newer_one() {
 }
 
 #[test]
+fn a_worker_that_knows_the_leader_before_the_leader_does_need_not_register_twice() {
+    let mut fixture = Fixture::new(&[]);
+    fixture.event(Event::Start);
+    let message = RegisterTaskManager { token: NOW, process: TM1, session: SessionId(1), slots: 1 };
+    fixture.tell(Address::executor(TM1), message);
+    assert_eq!(fixture.kinds(), ["Contend"]);
+    fixture.grant(true, None);
+    assert!(fixture.kinds().contains(&"RegistrationSuccess"));
+}
+
+#[test]
+fn a_producer_whose_partition_is_there_stays_finished_though_its_consumer_runs_again() {
+    let mut graph = Fixture::new(&[]);
+    let mut events = sources_finished();
+    events.extend([initialized(SINK), finished(SINK, 0)]);
+    graph.lead(events);
+    graph.register(TM1, 1, vec![partition(attempt(SOURCE, 0, OLD))]);
+    graph.event(Event::Timer(RECOVERY_TIMEOUT));
+    graph.durable();
+    assert_eq!(graph.submitted(), [attempt(SOURCE, 1, NOW)]);
+}
+
+#[test]
 fn b15_what_a_late_worker_reports_is_released_and_its_slots_are_used() {
     let mut fixture = Fixture::new(&[]);
     fixture.lead(sources_finished());

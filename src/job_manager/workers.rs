@@ -18,6 +18,8 @@ use super::{HEARTBEAT, JobMaster, Phase};
 #[derive(Debug, Default)]
 pub(super) struct Workers {
     registered: BTreeMap<ProcessId, Worker>,
+    /// Registrations that arrived before this incarnation knew that it leads.
+    early: BTreeMap<ProcessId, RegisterTaskManager>,
     /// Partitions reported before the recovery window closes: where, and bytes by subpartition.
     pub(super) reported: BTreeMap<ResultPartitionId, (ProcessId, Vec<u64>)>,
 }
@@ -43,7 +45,17 @@ impl Workers {
 }
 
 impl JobMaster {
+    /// TaskManagers may have heard of this leader before it did.
+    pub(super) fn register_early(&mut self, now: Time, out: &mut Outbox) {
+        for message in std::mem::take(&mut self.workers.early).into_values() {
+            self.register(now, &message, out);
+        }
+    }
+
     pub(super) fn register(&mut self, now: Time, message: &RegisterTaskManager, out: &mut Outbox) {
+        if matches!(self.phase, Phase::Contending) {
+            self.workers.early.insert(message.process, message.clone());
+        }
         if message.token != self.token {
             return; // The HA service tells the TaskManager who leads.
         }

@@ -52,7 +52,11 @@ fn as_assigned(history: &History) -> Result<(), Violation> {
     for (at, event) in history.outcome.trace.iter().enumerate() {
         match &event.what {
             TraceKind::Note(Note::SplitAssigned { attempt, split }) => {
-                assigned.entry(*attempt).or_default().push(*split);
+                // An answer that was lost is given again; that is no second assignment.
+                let splits = assigned.entry(*attempt).or_default();
+                if !splits.contains(split) {
+                    splits.push(*split);
+                }
             }
             TraceKind::Note(Note::FinishAccepted { attempt, splits, .. }) => {
                 let seen = assigned.get(attempt).map_or(&[][..], Vec::as_slice);
@@ -104,6 +108,15 @@ mod tests {
         story.start();
         story.note(Note::FinishAccepted { attempt: attempt(0, 0, 1, 1), splits: vec![0], inputs: vec![] });
         caught(check, &story, "it was assigned []");
+    }
+
+    #[test]
+    fn an_assignment_that_is_repeated_is_one_assignment() {
+        let mut story = Story::new();
+        story.start();
+        story.note(Note::SplitAssigned { attempt: attempt(0, 0, 1, 1), split: 0 });
+        story.finish_source(attempt(0, 0, 1, 1), &[0, 1]);
+        passes(check, &story);
     }
 
     #[test]

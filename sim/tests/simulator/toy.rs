@@ -7,10 +7,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use revenant::actor::{Actor, Boot, DiskOpId, Event, ExitStatus, Outbox, Purpose, Time, TimerId};
-use revenant::api::{JobError, Program};
-use revenant::config::JobArguments;
+use revenant::api::{JobError, JobParameters, Program, StreamExecutionEnvironment};
+use revenant::connectors::{CsvSink, NumberSequenceSource};
 use revenant::disk::{DiskOp, DiskOutput, Volume};
-use revenant::graph::JobGraph;
 use revenant::ids::{ActorId, Address, ProcessId};
 use revenant::message::{
     FlushJobEvents, JobEventsDurable, JobOutcome, JobResult, JobStatus, JobStatusReport, LeaderChanged,
@@ -23,13 +22,22 @@ use revenant_sim::scenario::Scenario;
 const WORKERS: u32 = 3;
 const LOG: &str = "job-events/log";
 
+/// The toy's job is never run; it only stands for one.
 pub fn program() -> Arc<Program> {
-    #[allow(clippy::unnecessary_wraps, reason = "the type of job functions")]
-    fn toy(job: &JobArguments) -> Result<JobGraph, JobError> {
-        Ok(JobGraph { name: job.name.clone(), vertices: vec![], edges: vec![], fingerprint: 1 })
+    fn toy(environment: &mut StreamExecutionEnvironment, parameters: &JobParameters) -> Result<(), JobError> {
+        parameters.get_optional::<String>("mode", "how the toy behaves", |_| true)?;
+        parameters.get_optional::<u64>("rounds", "a whole number", |_| true)?;
+        let numbers = environment.from_source("numbers", NumberSequenceSource::new(0, 1, 1));
+        numbers.map(|number| Row { number }).sink_to(CsvSink::new("toy"));
+        Ok(())
     }
 
-    Arc::new(Program::new([("toy", toy as fn(&JobArguments) -> Result<JobGraph, JobError>)]))
+    Arc::new(Program::new().register("toy", "Stands for a job.", toy))
+}
+
+#[derive(Clone, serde::Serialize, serde::Deserialize)]
+struct Row {
+    number: i64,
 }
 
 pub fn options() -> RunOptions {

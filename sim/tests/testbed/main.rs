@@ -11,16 +11,16 @@ use revenant::planted::PlantedBug;
 use revenant_sim::explore::{ExploreOptions, Report, explore};
 use revenant_sim::scenario::Scenario;
 
-/// Three stages on three TaskManagers, some hundreds of messages, a flush interval that lets
-/// crashes meet finishes in every state.
+/// Three stages on three TaskManagers, some hundreds of messages. Sources run in two waves and the
+/// flush interval is short, so that crashes meet finishes in every state, also among the sources.
 const LINEITEM: &str = r#"
 [job]
 name = "lineitem-by-ship-date"
 
 [job.arguments]
 scale-factor = 0.0001
-splits = 6
-source-parallelism = 3
+splits = 8
+source-parallelism = 5
 map-parallelism = 3
 sort-parallelism = 2
 
@@ -29,12 +29,12 @@ task-managers = 3
 
 [config]
 "execution.batch.job-recovery.enabled" = true
-"job-event.store.write-buffer.flush-interval" = "4 ms"
+"job-event.store.write-buffer.flush-interval" = "1 ms"
 "taskmanager.memory.segment-size" = "1 kb"
 "#;
 
 fn program() -> Arc<Program> {
-    Arc::new(revenant::jobs::program())
+    Arc::new(revenant::jobs::registry())
 }
 
 fn scenario(text: &str) -> Scenario {
@@ -42,6 +42,12 @@ fn scenario(text: &str) -> Scenario {
 }
 
 fn explored(text: &str, bug: Option<PlantedBug>, threads: Option<usize>) -> Report {
+    explored_seed(text, 3, bug, threads)
+}
+
+fn explored_seed(text: &str, seed: u64, bug: Option<PlantedBug>, threads: Option<usize>) -> Report {
+    let mut scenario = scenario(text);
+    scenario.schedule.seed = seed;
     let options = ExploreOptions { file: PathBuf::from("test.toml"), threads, limit: None, bug };
-    explore(&scenario(text), &program(), &options).expect("the job has a reference")
+    explore(&scenario, &program(), &options).expect("the job has a reference")
 }

@@ -1,11 +1,16 @@
 //! The canaries: each way to break recovery that the engine can be given must be seen. A judge that
 //! passes one of these is blind.
 
+use std::collections::BTreeSet;
+
 use revenant::planted::PlantedBug;
 
-use super::{LINEITEM, explored};
+use super::{LINEITEM, explored, explored_seed};
 
-/// A TaskManager's machine dies together with the JobManager, and its partitions with it.
+/// Not every schedule gives a bug the chance to do harm; one of so many must.
+const SEEDS: std::ops::Range<u64> = 1..7;
+
+/// A TaskManager dies together with the JobManager, and its partitions with it.
 const AND_A_TASK_MANAGER: &str = r#"
 [[fault]]
 at = "crash of job-manager/1"
@@ -14,10 +19,16 @@ do = "crash task-manager-1"
 
 /// Explores with the bug; the failures must include one by one of these oracles.
 fn seen_by(bug: PlantedBug, scenario: &str, oracles: &[&str]) {
-    let report = explored(scenario, Some(bug), None);
-    assert!(!report.is_good(), "nobody saw {bug:?}\n{report}");
-    let seen: std::collections::BTreeSet<_> = report.failures.iter().map(|failure| failure.oracle).collect();
-    assert!(oracles.iter().any(|oracle| seen.contains(oracle)), "{bug:?} was seen by {seen:?}\n{report}");
+    let mut seen = BTreeSet::new();
+    for seed in SEEDS {
+        let report = explored_seed(scenario, seed, Some(bug), None);
+        seen.extend(report.failures.iter().map(|failure| failure.oracle));
+        if oracles.iter().any(|oracle| seen.contains(oracle)) {
+            assert!(!report.is_good(), "{report}");
+            return;
+        }
+    }
+    panic!("{bug:?} should be seen by one of {oracles:?}, it was seen by {seen:?}");
 }
 
 #[test]
@@ -51,8 +62,9 @@ fn a_reset_that_keeps_its_splits_is_seen() {
     seen_by(PlantedBug::KeepSplits, LINEITEM, &["S1", "S2", "L1"]);
 }
 
+/// At the last points the TaskManager has ended by itself before it can die.
 #[test]
 fn the_engine_without_a_bug_also_survives_with_the_task_manager() {
     let report = explored(&format!("{LINEITEM}{AND_A_TASK_MANAGER}"), None, None);
-    assert!(report.is_good(), "{report}");
+    assert!(report.failures.is_empty() && report.vacuous * 20 < report.points, "{report}");
 }

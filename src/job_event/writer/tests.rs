@@ -134,6 +134,17 @@ fn what_was_flushed_is_replayed_by_the_next_epoch_and_the_rest_is_not() {
 }
 
 #[test]
+fn what_an_earlier_epoch_had_written_is_synced_before_anything_rests_on_it() {
+    let mut first = Fixture::new(Configuration::default());
+    first.open(1);
+    first.write(1);
+    first.tell(FlushJobEvents {});
+    let mut second = Fixture::on(first.files);
+    second.open(2);
+    assert_eq!(second.operations, ["list", "read", "sync", "create", "append", "sync", "sync-directory"]);
+}
+
+#[test]
 fn an_event_waits_for_the_flush_interval_and_is_durable_only_after_the_sync() {
     let mut fixture = Fixture::new(Configuration::default());
     fixture.open(1);
