@@ -42,6 +42,7 @@ fn it_asks_again_soon_until_the_first_answer_and_seldom_after_it() {
     assert!(matches!(&again[0], Effect::Send { to: Address::HIGH_AVAILABILITY, .. }));
     let answered = timer_set(&feed(&mut client, changed(None)));
     assert_eq!(answered, Some(Time(0) + config.session_timeout));
+    assert_eq!(timer_set(&feed(&mut client, Event::Timer(WATCH))), answered);
 }
 
 #[test]

@@ -234,8 +234,9 @@ mod tests {
     #[tokio::test]
     async fn the_childs_standard_input_stays_open_while_it_runs() {
         let storage = Storage::new("lifeline");
-        let supervisor =
-            storage.start("(cat > /dev/null; touch DIR/orphaned) & sleep 1; test ! -e DIR/orphaned");
+        // A shell gives what it starts in the background another standard input, unless it is told.
+        let script = "exec 3<&0; (cat <&3; touch DIR/orphaned) & sleep 1; test ! -e DIR/orphaned";
+        let supervisor = storage.start(script);
         assert_eq!(supervisor.stop(Some(("child", LONG))).await, [("child".to_owned(), 0)]);
     }
 
