@@ -27,3 +27,8 @@ pub mod scheduler;
 pub mod shuffle;
 pub mod task;
 pub mod task_manager;
+
+/// The README's example is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -145,7 +145,8 @@ impl JobMaster {
         }
     }
 
-    /// The result is durable: whatever belongs to the job may go.
+    /// The result is durable: whatever belongs to the job may go, and when its log is gone so may
+    /// this process. A TaskManager that does not hear of it here hears of it from the HA service.
     pub(super) fn finish(&mut self, outcome: JobOutcome, out: &mut Outbox) {
         self.enter(Phase::Done, out);
         for process in self.workers.processes() {

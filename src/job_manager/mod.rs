@@ -19,7 +19,7 @@ mod workers;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::actor::{Actor, Boot, Event, Outbox, Pending, Time, TimerId};
+use crate::actor::{Actor, Boot, Event, ExitStatus, Outbox, Pending, Time, TimerId};
 use crate::api::Program;
 use crate::coordinator::SourceCoordinator;
 use crate::graph::JobGraph;
@@ -154,6 +154,9 @@ impl JobMaster {
             }
             Message::JobEventStoreFailed(message) if message.token == self.token => {
                 self.store_failed(&message.failure, out);
+            }
+            Message::JobEventsCleared(_) if matches!(self.phase, Phase::Done) => {
+                out.exit(ExitStatus::Success)
             }
             Message::JobEventsDurable(message) => self.events_durable(now, message.sequence, out),
             Message::RegisterTaskManager(message) => self.register(now, &message, out),

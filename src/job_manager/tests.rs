@@ -557,6 +557,8 @@ fn s12_nothing_runs_after_a_clean_result() {
     fixture.register(TM1, 1, vec![partition(attempt(SOURCE, 0, OLD))]);
     assert_eq!(fixture.submitted(), []);
     assert!(fixture.kinds().contains(&"JobTerminated"));
+    fixture.tell(Address::WRITER, crate::message::JobEventsCleared {});
+    assert_eq!(fixture.effects.last(), Some(&Effect::Exit(ExitStatus::Success)));
 }
 
 #[test]

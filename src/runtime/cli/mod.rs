@@ -69,9 +69,18 @@ async fn run(program: &Arc<Program>, command: Command) -> End {
             let doc = option.doc.trim();
             format!("{} (default {})\n    {doc} Takes {}.", option.key, option.default, option.expected)
         }))),
-        Command::Jobs => Ok(print(program.docs().map(|(name, doc)| format!("{name}\n    {doc}")))),
+        Command::Jobs => Ok(print(program.docs().map(|(name, doc)| describe(program, name, doc)))),
     };
     end.unwrap_or_else(End::Usage)
+}
+
+/// A job with its arguments, for people.
+fn describe(program: &Program, name: &str, doc: &str) -> String {
+    let arguments = program.arguments(name).unwrap_or_default().into_iter().map(|argument| {
+        let default = argument.default.map_or_else(String::new, |default| format!(" (default {default})"));
+        format!("\n    --arg {}=…{default}: {}", argument.name, argument.expected)
+    });
+    format!("{name}\n    {doc}{}", arguments.collect::<String>())
 }
 
 /// Prints lines until nobody reads them any more.
