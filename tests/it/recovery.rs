@@ -1,7 +1,7 @@
 //! A job outlives its JobManager: killed in mid-job, it leaves the same output as a run without a
 //! crash, does not begin anew, and every actor of both incarnations can be replayed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use revenant::actor::{Actor, Effect};
-use revenant::ids::ActorId;
+use revenant::ids::{ActorId, ExecutionVertexId};
 use revenant::jobs;
 use revenant::note::Note;
 use revenant::process::{actors, task_actor};
@@ -129,11 +129,27 @@ fn a_killed_job_manager_changes_nothing_about_the_output() {
     assert_eq!(rows(&crashed), calm);
 
     let recordings = recordings(&directory.path("crash-record"));
-    let effects = recordings.iter().flat_map(|recording| &recording.steps).flat_map(|step| &step.effects);
-    let kept = effects.filter_map(|effect| match effect {
-        Effect::Note(Note::Recovered { token, kept, .. }) if token.0 > 1 => Some(kept.len()),
+    let notes = || {
+        let steps = recordings.iter().flat_map(|recording| &recording.steps);
+        steps.flat_map(|step| &step.effects).filter_map(|effect| match effect {
+            Effect::Note(note) => Some(note),
+            _ => None,
+        })
+    };
+    let kept: BTreeSet<ExecutionVertexId> = notes()
+        .filter_map(|note| match note {
+            Note::Recovered { token, kept, .. } if token.0 > 1 => Some(kept),
+            _ => None,
+        })
+        .flatten()
+        .map(|attempt| attempt.subtask)
+        .collect();
+    assert!(!kept.is_empty(), "the second leader began anew");
+    let again = notes().filter_map(|note| match note {
+        Note::Deployed { attempt, .. } if attempt.epoch.0 > 1 => Some(attempt.subtask),
         _ => None,
     });
-    assert!(kept.max() > Some(0), "the second leader began anew");
+    let again: BTreeSet<ExecutionVertexId> = again.collect();
+    assert_eq!(kept.intersection(&again).next(), None, "a task that had finished was run again");
     recordings.iter().for_each(replay);
 }

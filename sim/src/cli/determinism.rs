@@ -1,6 +1,8 @@
 //! `cargo sim determinism`: the same seeds in two operating-system processes, event by event.
 //!
-//! The first process runs seeds one after the other, the second on several threads and in reverse.
+//! Each seed is run twice: as the scenario says, and with a crash of the JobManager somewhere in its
+//! course, from which it recovers. The first process runs the seeds one after the other, the second
+//! in reverse and on several threads; it may be another build of this program (`--against`).
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -10,8 +12,12 @@ use std::sync::{Arc, Mutex};
 use clap::Args;
 use revenant::api::Program;
 
+use revenant::ids::{ActorId, ProcessId};
+
 use super::{CliResult, load, options};
 use crate::digest::Digest;
+use crate::point::{CrashPoint, PointAt};
+use crate::scenario::Fault;
 
 #[derive(Args)]
 pub struct HashesArgs {
@@ -34,17 +40,20 @@ pub fn hashes(args: &HashesArgs, program: &Arc<Program>) -> CliResult {
     let mut options = options();
     options.keep_chain = true;
     options.keep_text = args.text;
-    let one = |seed| {
+    let both = |seed| {
         let mut scenario = scenario.clone();
         scenario.schedule.seed = seed;
-        crate::run::run(&scenario, program, &options)
+        let calm = crate::run::run(&scenario, program, &options);
+        scenario.faults.push(Fault::crash_at(crash_of(seed), false));
+        [calm, crate::run::run(&scenario, program, &options)]
     };
     let mut out = std::io::stdout().lock();
     let failed = |error: std::io::Error| format!("cannot write: {error}");
     if args.text {
-        let outcome = one(args.first);
-        for (chain, text) in outcome.detail.chain.iter().zip(&outcome.detail.text) {
-            writeln!(out, "{chain:016x} {text}").map_err(failed)?;
+        for outcome in both(args.first) {
+            for (chain, text) in outcome.detail.chain.iter().zip(&outcome.detail.text) {
+                writeln!(out, "{chain:016x} {text}").map_err(failed)?;
+            }
         }
         return Ok(ExitCode::SUCCESS);
     }
@@ -54,9 +63,11 @@ pub fn hashes(args: &HashesArgs, program: &Arc<Program>) -> CliResult {
         for _ in 0..args.threads.max(1) {
             scope.spawn(|| {
                 while let Some(seed) = open.lock().ok().and_then(|mut open| open.pop()) {
-                    let outcome = one(seed);
-                    let chain = Digest::of(0, &outcome.detail.chain);
-                    let line = format!("{:016x} {} {chain:016x}", outcome.hash, outcome.events);
+                    let [calm, crashed] = both(seed).map(|outcome| {
+                        let chain = Digest::of(0, &outcome.detail.chain);
+                        format!("{:016x} {} {chain:016x}", outcome.hash, outcome.events)
+                    });
+                    let line = format!("{calm} {crashed}");
                     if let Ok(mut lines) = lines.lock() {
                         lines.push((seed, line));
                     }
@@ -72,13 +83,41 @@ pub fn hashes(args: &HashesArgs, program: &Arc<Program>) -> CliResult {
     Ok(ExitCode::SUCCESS)
 }
 
-pub fn determinism(file: &Path, seeds: u64, threads: usize, program: &Arc<Program>) -> CliResult {
+/// Where the JobManager dies under a seed: at one of its first sixty events.
+fn crash_of(seed: u64) -> CrashPoint {
+    CrashPoint {
+        process: ProcessId::JobManager,
+        incarnation: 1,
+        at: PointAt::Number { actor: ActorId::Master, event: 1 + seed * 7 % 60, effect: 0 },
+    }
+}
+
+#[derive(Args)]
+pub struct DeterminismArgs {
+    file: PathBuf,
+    #[arg(long, default_value_t = 50)]
+    seeds: u64,
+    /// Threads of the second process; the first has one.
+    #[arg(long, default_value_t = 4)]
+    threads: usize,
+    /// Another build of this program for the second process, such as target/debug/revenant-sim.
+    #[arg(long)]
+    against: Option<PathBuf>,
+}
+
+pub fn determinism(args: &DeterminismArgs, program: &Arc<Program>) -> CliResult {
+    let DeterminismArgs { file, seeds, threads, against } = args;
+    let (seeds, threads) = (*seeds, *threads);
     let first = load(file, program)?.schedule.seed;
-    let alone = other_process(file, first, seeds, 1, false)?;
-    let together = other_process(file, first, seeds, threads, false)?;
+    let this = std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
+    let against = against.as_ref().unwrap_or(&this);
+    let alone = other_process(&this, file, first, seeds, 1, false)?;
+    let together = other_process(against, file, first, seeds, threads, false)?;
     if alone == together && alone.lines().count() as u64 == seeds {
         println!(
-            "{seeds} seeds from {first}: every event equal in two processes, on 1 and {threads} threads"
+            "{seeds} seeds from {first}, each calm and with a crash: every event equal in two processes, \
+             on 1 and {threads} threads (digest of all: {:016x})",
+            Digest::of(0, alone.as_bytes())
         );
         return Ok(ExitCode::SUCCESS);
     }
@@ -89,8 +128,8 @@ pub fn determinism(file: &Path, seeds: u64, threads: usize, program: &Arc<Progra
     };
     println!("seed, hash, events and chain differ:\n  {a}\n  {b}");
     let seed = a.split(' ').next().and_then(|seed| seed.parse().ok()).unwrap_or(first);
-    let a = other_process(file, seed, 1, 1, true)?;
-    let b = other_process(file, seed, 1, 1, true)?;
+    let a = other_process(&this, file, seed, 1, 1, true)?;
+    let b = other_process(against, file, seed, 1, 1, true)?;
     match a.lines().zip(b.lines()).enumerate().find(|(_, (a, b))| a != b) {
         Some((event, (a, b))) => println!("first at event {}:\n  {a}\n  {b}", event + 1),
         None => println!("two single runs of seed {seed} are equal: it takes other threads to differ"),
@@ -98,8 +137,14 @@ pub fn determinism(file: &Path, seeds: u64, threads: usize, program: &Arc<Progra
     Ok(ExitCode::FAILURE)
 }
 
-fn other_process(file: &Path, first: u64, seeds: u64, threads: usize, text: bool) -> Result<String, String> {
-    let program = std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
+fn other_process(
+    program: &Path,
+    file: &Path,
+    first: u64,
+    seeds: u64,
+    threads: usize,
+    text: bool,
+) -> Result<String, String> {
     let mut command = Command::new(program);
     command.arg("hashes").arg(file);
     command.args(["--first", &first.to_string(), "--seeds", &seeds.to_string()]);
@@ -107,7 +152,7 @@ fn other_process(file: &Path, first: u64, seeds: u64, threads: usize, text: bool
     if text {
         command.arg("--text");
     }
-    let output = command.output().map_err(|error| format!("cannot start another process: {error}"))?;
+    let output = command.output().map_err(|error| format!("cannot start {}: {error}", program.display()))?;
     if !output.status.success() {
         return Err(format!("another process failed: {}", String::from_utf8_lossy(&output.stderr)));
     }

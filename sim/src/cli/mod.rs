@@ -42,14 +42,7 @@ enum Command {
     /// Crash the JobManager at every point of the crash-free schedule, one run each, and judge it.
     Explore(explore::ExploreArgs),
     /// Run seeds twice in different processes and compare every event.
-    Determinism {
-        file: PathBuf,
-        #[arg(long, default_value_t = 50)]
-        seeds: u64,
-        /// Threads of the second process; the first has one.
-        #[arg(long, default_value_t = 4)]
-        threads: usize,
-    },
+    Determinism(determinism::DeterminismArgs),
     /// Measure runs that crash the JobManager and recover.
     Bench {
         file: PathBuf,
@@ -92,9 +85,7 @@ pub fn main() -> ExitCode {
         Command::Run(args) => run::run(&args, &program),
         Command::Points { file, process } => points::points(&file, process, &program),
         Command::Explore(args) => explore::run(args, &program),
-        Command::Determinism { file, seeds, threads } => {
-            determinism::determinism(&file, seeds, threads, &program)
-        }
+        Command::Determinism(args) => determinism::determinism(&args, &program),
         Command::Bench { file, seconds } => bench::bench(&file, seconds, &program),
         Command::Hashes(args) => determinism::hashes(&args, &program),
     };
