@@ -48,6 +48,7 @@ fn explored(text: &str, bug: Option<PlantedBug>, threads: Option<usize>) -> Repo
 fn explored_seed(text: &str, seed: u64, bug: Option<PlantedBug>, threads: Option<usize>) -> Report {
     let mut scenario = scenario(text);
     scenario.schedule.seed = seed;
-    let options = ExploreOptions { file: PathBuf::from("test.toml"), threads, limit: None, bug };
+    let file = PathBuf::from("test.toml");
+    let options = ExploreOptions { file, threads, bug, ..ExploreOptions::default() };
     explore(&scenario, &program(), &options).expect("the job has a reference")
 }
