@@ -3,7 +3,7 @@
 mod exploration;
 mod planted_bugs;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use revenant::api::Program;
@@ -35,6 +35,20 @@ task-managers = 3
 
 fn program() -> Arc<Program> {
     Arc::new(revenant::jobs::registry())
+}
+
+/// The files of a directory below `scenarios`, in the order of their names.
+fn scenario_files(below: &str) -> Vec<PathBuf> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios").join(below);
+    let entries = std::fs::read_dir(&directory)
+        .unwrap_or_else(|error| panic!("{} cannot be read: {error}", directory.display()));
+    let mut files: Vec<PathBuf> = entries
+        .map(|entry| entry.unwrap_or_else(|error| panic!("{}: {error}", directory.display())).path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
+        .collect();
+    files.sort();
+    assert!(!files.is_empty(), "{} has no scenario", directory.display());
+    files
 }
 
 fn scenario(text: &str) -> Scenario {
