@@ -82,7 +82,7 @@ fn a_scenario_survives_being_written_and_read() {
 fn every_scenario_of_the_project_can_be_read_and_recovers_its_job() {
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../scenarios");
     let mut read = 0;
-    for directory in [directory.to_owned()] {
+    for directory in [directory.to_owned(), format!("{directory}/regressions")] {
         for entry in std::fs::read_dir(directory).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
@@ -95,5 +95,5 @@ fn every_scenario_of_the_project_can_be_read_and_recovers_its_job() {
             read += 1;
         }
     }
-    assert!(read >= 5);
+    assert!(read >= 8);
 }

@@ -2,6 +2,7 @@
 
 mod exploration;
 mod planted_bugs;
+mod regressions;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
