@@ -3,6 +3,7 @@
 mod exploration;
 mod planted_bugs;
 mod regressions;
+mod snapshots;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
