@@ -2,6 +2,7 @@
 
 mod exploration;
 mod planted_bugs;
+mod properties;
 mod regressions;
 mod snapshots;
 
