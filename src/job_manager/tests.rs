@@ -14,9 +14,9 @@ use crate::ids::{
 };
 use crate::job_event::{JobEvent, Replay};
 use crate::message::{
-    CommitDecided, Committable, HeartbeatResponse, IndexRange, JobResultRecorded, IoMetrics, JobOutcome, JobResult, LeadershipGranted, PartitionReport,
-    PartitionWithMetrics, RegisterTaskManager, RequestSplit, SourceSplit, TaskFailure, TaskState,
-    UpdateTaskExecutionState,
+    CommitDecided, Committable, HeartbeatResponse, IndexRange, IoMetrics, JobOutcome, JobResult,
+    JobResultRecorded, LeadershipGranted, PartitionReport, PartitionWithMetrics, RegisterTaskManager,
+    RequestSplit, SourceSplit, TaskFailure, TaskState, UpdateTaskExecutionState,
 };
 use crate::task::{TaskBody, TaskBodyFactory, TaskContext};
 
@@ -251,7 +251,7 @@ fn splits_go_to_running_attempts_only() {
     fixture.register(TM1, 1, vec![]);
     let (running, unknown) = (attempt(SOURCE, 0, NOW), attempt(SOURCE, 0, OLD));
     for (attempt, received) in [(running, 0), (unknown, 0), (running, 1), (running, 2)] {
-        let task = Address::new(TM1, crate::ids::ActorId::Task(attempt));
+        let task = Address::new(TM1, ActorId::Task(attempt));
         fixture.tell(task, RequestSplit { attempt, received });
     }
     let kinds = fixture.kinds();
@@ -294,7 +294,7 @@ fn b1_a_finish_whose_partition_is_lost_is_taken_back_durably_before_anything_run
     assert_eq!(fixture.submitted(), []);
     fixture.durable();
     assert_eq!(fixture.submitted(), [attempt(SOURCE, 1, NOW)]);
-    let task = Address::new(TM1, crate::ids::ActorId::Task(attempt(SOURCE, 1, NOW)));
+    let task = Address::new(TM1, ActorId::Task(attempt(SOURCE, 1, NOW)));
     fixture.tell(task, RequestSplit { attempt: attempt(SOURCE, 1, NOW), received: 0 });
     let splits = fixture.sent(|_, message| match message {
         Message::AddSplit(message) => Some(message.split.id),
@@ -679,7 +679,7 @@ fn what_names_no_result_of_the_job_is_released_and_never_a_panic() {
     fixture.event(Event::Timer(RECOVERY_TIMEOUT));
     fixture.durable();
     fixture.register(TM2, 1, vec![foreign.clone()]);
-    assert_eq!(fixture.released(), [foreign.partition]);
+    assert_eq!(fixture.released(), [foreign.partition; 2]);
     let running = attempt(SOURCE, 0, NOW);
     let state = TaskState::Finished {
         partitions: vec![foreign],

@@ -95,7 +95,13 @@ impl JobMaster {
             matches!(self.phase, Phase::RecordingJob | Phase::OpeningStore | Phase::Reconciling(_));
         if before_recovery_ends {
             let partitions = message.partitions.into_iter();
-            let partitions = partitions.filter(|p| self.execution.is_output(p.partition));
+            let (partitions, foreign): (Vec<_>, Vec<_>) =
+                partitions.partition(|p| self.execution.is_output(p.partition));
+            if !foreign.is_empty() {
+                let foreign = foreign.into_iter().map(|p| p.partition).collect();
+                self.send_releases([(process, foreign)].into(), out);
+            }
+            let partitions = partitions.into_iter();
             self.workers.reported.extend(partitions.map(|p| (p.partition, (process, p.subpartition_bytes))));
             self.check_partitions(now, out);
         } else {
