@@ -11,6 +11,7 @@ pub mod config;
 pub mod connectors;
 pub mod coordinator;
 pub mod disk;
+mod framed_log;
 pub mod graph;
 pub mod high_availability;
 pub mod ids;

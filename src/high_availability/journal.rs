@@ -90,7 +90,7 @@ impl Journal {
     pub fn write(&mut self, record: &HaRecord, out: &mut Outbox) {
         self.sequence += 1;
         let mut bytes = Vec::new();
-        format::encode(self.sequence, record, &mut bytes);
+        format::encode(self.number, self.sequence, record, &mut bytes);
         self.run(Step::Append, DiskOp::Append { path: self.path(self.number), bytes: bytes.into() }, out);
     }
 
@@ -115,9 +115,7 @@ impl Journal {
             }
             Step::Create { state } => {
                 let path = self.path(self.number);
-                let mut bytes = format::header();
-                self.sequence = 1;
-                format::encode(self.sequence, &HaRecord::Snapshot((*state).clone()), &mut bytes);
+                let bytes = format::begin(self.number, &state);
                 self.run(Step::Head { state }, DiskOp::Append { path, bytes: bytes.into() }, out);
                 None
             }
@@ -157,7 +155,7 @@ impl Journal {
 
     fn understand(&mut self, bytes: &[u8], index: usize, out: &mut Outbox) -> Option<JournalEvent> {
         let number = self.old.get(index)?.0;
-        match format::decode(bytes) {
+        match format::decode(number, bytes) {
             Ok(FileContent::State(state)) => self.begin_after_read(&state, out),
             // An older file is deleted only when its successor is durable: then this one was.
             Ok(FileContent::Unborn) if index == 0 && number > 1 => {

@@ -342,7 +342,7 @@ fn a_new_file_that_was_not_completed_is_passed_over() {
     let mut bench = fresh();
     bench.token(10);
     let mut files = bench.files.clone();
-    files.insert("default/ha/journal.2".to_owned(), b"RVN-HA\x01".to_vec());
+    files.insert("default/ha/journal.2".to_owned(), b"RVNTHAJL\x01".to_vec());
     let mut bench = Bench::start(files);
     assert_eq!(bench.token(11), 2);
     assert_eq!(bench.newest(), "default/ha/journal.3");
@@ -357,7 +357,7 @@ fn damage_ends_the_process_with_the_files_name_and_the_offset() {
     files.get_mut(&bench.newest()).unwrap()[30] ^= 1;
     let mut bench = Bench::start(files);
     let Some(ExitStatus::Failure(message)) = &bench.exit else { panic!("{:?}", bench.exit) };
-    assert!(message.contains("ha:default/ha/journal.1 is damaged at byte 8"), "{message}");
+    assert!(message.contains("ha:default/ha/journal.1 is damaged at byte 12"), "{message}");
     assert_eq!(bench.contend(12), []);
 }
 
