@@ -88,8 +88,9 @@ messages! {
 
     // ---- JobMaster and TaskExecutor ----
 
-    /// TaskManager → JobMaster: offers itself and its slots. Repeated until answered.
-    RegisterTaskManager { token: FencingToken, process: ProcessId, session: SessionId, slots: u32 }
+    /// TaskManager → JobMaster: offers itself and its slots. Repeated until answered. `retains`: it
+    /// keeps the job's partitions when it loses the JobManager.
+    RegisterTaskManager { token: FencingToken, process: ProcessId, session: SessionId, slots: u32, retains: bool }
     /// JobMaster → TaskManager.
     RegistrationSuccess { token: FencingToken, session: SessionId }
     /// JobMaster → TaskManager: not now or not ever; with the reason.
@@ -127,8 +128,10 @@ messages! {
 
     /// Task → executor, same process: the body ended.
     TaskEnded { attempt: ExecutionAttemptId, result: Result<TaskResult, TaskFailure> }
-    /// Executor → shuffle, same process: these partitions are complete and may be read.
-    RegisterPartitions { partitions: Vec<FinishedPartition> }
+    /// Executor → shuffle, same process: these partitions of the attempt are complete and may be read.
+    RegisterPartitions { attempt: ExecutionAttemptId, partitions: Vec<FinishedPartition> }
+    /// Shuffle → executor, same process: readers will find them from now on.
+    PartitionsRegistered { attempt: ExecutionAttemptId }
     /// Executor → shuffle, same process: delete these partitions.
     DropPartitions { partitions: Vec<ResultPartitionId> }
 

@@ -113,16 +113,16 @@ options! {
     buffers_per_gate: u32 ["a whole number from 1 to 10000", |v| (1..=10_000).contains(v)]
         = "taskmanager.network.memory.floating-buffers-per-gate", "8";
     /// Pause between heartbeats of JobManager and TaskManagers.
-    heartbeat_interval: Duration ["a duration above 0", |v| !v.is_zero()]
+    heartbeat_interval: Duration ["a duration from 1 ms", |v| v.as_millis() > 0]
         = "heartbeat.interval", "10 s";
     /// Silence after which the other side counts as lost.
-    heartbeat_timeout: Duration ["a duration above 0", |v| !v.is_zero()]
+    heartbeat_timeout: Duration ["a duration from 1 ms", |v| v.as_millis() > 0]
         = "heartbeat.timeout", "50 s";
     /// Pause before a registration or a contention for leadership is repeated.
-    registration_retry: Duration ["a duration above 0", |v| !v.is_zero()]
+    registration_retry: Duration ["a duration from 1 ms", |v| v.as_millis() > 0]
         = "cluster.registration.error-delay", "10 s";
     /// Silence after which a leader loses its leadership.
-    session_timeout: Duration ["a duration above 0", |v| !v.is_zero()]
+    session_timeout: Duration ["a duration from 3 ms", |v| v.as_millis() > 2]
         = "high-availability.session-timeout", "60 s";
     /// Directory of this cluster on the HA volume.
     cluster_id: String ["a name of letters, digits, '-' and '_'", |v| is_name(v)]
@@ -223,7 +223,7 @@ mod tests {
         let mut config = Configuration::default();
         let error = config.set("heartbeat.interval", "10 parsecs").unwrap_err();
         assert!(
-            error.to_string().contains("'10 parsecs' is not a duration above 0, for example '10 s'"),
+            error.to_string().contains("'10 parsecs' is not a duration from 1 ms, for example '10 s'"),
             "{error}"
         );
         assert!(config.set("taskmanager.numberOfTaskSlots", "0").is_err());

@@ -45,6 +45,11 @@ impl JobMaster {
             self.record_event(JobEvent::HistoryDiscarded { reason: reason.clone() }, out);
             damage = Some(reason);
         }
+        if let Some(damage) = &damage {
+            out.note(Note::Warning {
+                text: format!("the job starts over: its event log cannot be used: {damage}"),
+            });
+        }
         let finished = self.execution.subtasks().filter_map(|(id, _)| self.execution.finish(id));
         let finished = finished.map(|finish| finish.attempt).collect();
         let count = replay.events.len() as u64;

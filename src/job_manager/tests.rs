@@ -165,7 +165,7 @@ impl Fixture {
     fn register(&mut self, process: ProcessId, session: u64, kept: Vec<PartitionWithMetrics>) {
         let session = SessionId(session);
         let executor = Address::executor(process);
-        self.tell(executor, RegisterTaskManager { token: NOW, process, session, slots: 1 });
+        self.tell(executor, RegisterTaskManager { token: NOW, process, session, slots: 1, retains: true });
         self.tell(executor, PartitionReport { token: NOW, session, partitions: kept });
     }
 
@@ -359,7 +359,8 @@ fn the_partition_of_an_older_attempt_does_not_stand_for_a_newer_one() {
 fn a_worker_that_knows_the_leader_before_the_leader_does_need_not_register_twice() {
     let mut fixture = Fixture::new(&[]);
     fixture.event(Event::Start);
-    let message = RegisterTaskManager { token: NOW, process: TM1, session: SessionId(1), slots: 1 };
+    let message =
+        RegisterTaskManager { token: NOW, process: TM1, session: SessionId(1), slots: 1, retains: true };
     fixture.tell(Address::executor(TM1), message);
     assert_eq!(fixture.kinds(), ["Contend"]);
     fixture.grant(true, None);
@@ -473,7 +474,8 @@ fn a_task_manager_that_comes_back_empty_loses_what_it_kept() {
 fn a_stale_token_changes_nothing() {
     let mut fixture = Fixture::new(&[]);
     fixture.lead(vec![]);
-    let message = RegisterTaskManager { token: OLD, process: TM1, session: SessionId(1), slots: 1 };
+    let message =
+        RegisterTaskManager { token: OLD, process: TM1, session: SessionId(1), slots: 1, retains: true };
     fixture.effects.clear();
     fixture.tell(Address::executor(TM1), message);
     assert!(fixture.effects.is_empty());
@@ -699,6 +701,17 @@ fn a_store_that_fails_after_the_jobs_end_does_not_keep_the_process_alive() {
     let failure = crate::job_event::StoreFailure { message: "no".to_owned() };
     fixture.tell(Address::WRITER, crate::message::JobEventStoreFailed { token: NOW, failure });
     assert_eq!(fixture.effects.last(), Some(&Effect::Exit(ExitStatus::Success)));
+}
+
+#[test]
+fn b52_a_worker_that_would_not_keep_partitions_is_refused_with_the_reason() {
+    let mut fixture = Fixture::new(&[]);
+    fixture.lead(vec![]);
+    let session = SessionId(1);
+    let message = RegisterTaskManager { token: NOW, process: TM1, session, slots: 1, retains: false };
+    fixture.tell(Address::executor(TM1), message);
+    assert_eq!(fixture.kinds().last(), Some(&"RegistrationRejected"));
+    assert_eq!(fixture.submitted(), []);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::actor::{Outbox, Time};
 use crate::ids::{Address, ExecutionAttemptId, ProcessId, ResultPartitionId, SessionId};
 use crate::message::{
     CancelTask, GetAndRetainPartitionWithMetrics, HeartbeatRequest, HeartbeatResponse, JobTerminated,
-    PartitionReport, RegisterTaskManager, RegistrationSuccess,
+    PartitionReport, RegisterTaskManager, RegistrationRejected, RegistrationSuccess,
 };
 use crate::note::Note;
 use crate::scheduler::SubtaskState;
@@ -59,8 +59,16 @@ impl JobMaster {
         if message.token != self.token {
             return; // The HA service tells the TaskManager who leads.
         }
-        let RegisterTaskManager { process, session, slots, .. } = *message;
+        let RegisterTaskManager { process, session, slots, retains, .. } = *message;
         let executor = Address::executor(process);
+        if self.boot.config.job_recovery_enabled && !retains {
+            // It would drop at the next crash what recovery then waits for (hazard B52).
+            let reason = "execution.batch.job-recovery.enabled is true at the JobManager and false at this \
+                          TaskManager: start it with the same configuration"
+                .to_owned();
+            out.send(executor, RegistrationRejected { token: self.token, session, reason });
+            return;
+        }
         out.send(executor, RegistrationSuccess { token: self.token, session });
         if matches!(self.phase, Phase::Done { .. } | Phase::CleaningUp { .. }) {
             out.send(executor, JobTerminated { token: self.token });

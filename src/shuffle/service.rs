@@ -7,7 +7,7 @@ use crate::disk::{DiskOp, DiskOutput, DiskResult, Volume};
 use crate::ids::{ActorId, Address, ProcessId, ResultPartitionId};
 use crate::message::{
     AddCredit, Buffers, DropPartitions, FetchRange, FetchedBuffer, Message, OpenFetch, PartitionNotFound,
-    RegisterPartitions,
+    PartitionsRegistered, RegisterPartitions,
 };
 use crate::note::Note;
 
@@ -49,10 +49,11 @@ impl ShuffleService {
         }
     }
 
-    fn register(&mut self, message: RegisterPartitions) {
+    fn register(&mut self, from: Address, message: RegisterPartitions, out: &mut Outbox) {
         for partition in message.partitions {
             self.partitions.insert(partition.partition, StoredPartition::new(partition));
         }
+        out.send(from, PartitionsRegistered { attempt: message.attempt });
     }
 
     fn drop_partitions(&mut self, message: DropPartitions, out: &mut Outbox) {
@@ -181,7 +182,7 @@ impl ShuffleService {
     fn receive(&mut self, from: Address, message: Message, out: &mut Outbox) {
         let from_executor = from == Address::new(self.process, ActorId::Executor);
         match message {
-            Message::RegisterPartitions(message) if from_executor => self.register(message),
+            Message::RegisterPartitions(message) if from_executor => self.register(from, message, out),
             Message::DropPartitions(message) if from_executor => self.drop_partitions(message, out),
             Message::OpenFetch(message) => self.open(from, message, out),
             Message::AddCredit(AddCredit { fetch, credit }) => {

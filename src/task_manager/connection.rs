@@ -19,6 +19,7 @@ pub(super) struct Connection {
     process: ProcessId,
     session: SessionId,
     slots: u32,
+    retains: bool,
     retry: Duration,
     timeout: Duration,
     state: State,
@@ -43,6 +44,7 @@ impl Connection {
             process: boot.process,
             session: boot.session,
             slots: boot.config.task_slots,
+            retains: boot.config.job_recovery_enabled,
             retry: boot.config.registration_retry,
             timeout: boot.config.heartbeat_timeout,
             state: State::Searching,
@@ -164,7 +166,7 @@ impl Connection {
     }
 
     fn send_registration(&self, leader: LeaderInfo, out: &mut Outbox) {
-        let Self { process, session, slots, .. } = *self;
-        self.send(RegisterTaskManager { token: leader.token, process, session, slots }, out);
+        let Self { process, session, slots, retains, .. } = *self;
+        self.send(RegisterTaskManager { token: leader.token, process, session, slots, retains }, out);
     }
 }

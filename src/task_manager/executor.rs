@@ -1,5 +1,6 @@
 //! The actor of a TaskManager that obeys the leader.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::actor::{Actor, Boot, Event, Outbox, Time, TimerId};
@@ -28,6 +29,8 @@ pub struct TaskExecutor {
     tasks: Tasks,
     partitions: TrackedPartitions,
     files: Files,
+    /// Attempts whose partitions the shuffle does not know yet: their finish is not told before.
+    registering: BTreeSet<ExecutionAttemptId>,
     /// A stopped task's last write may have come after its file was deleted.
     unclean: bool,
 }
@@ -44,6 +47,7 @@ impl TaskExecutor {
             tasks: Tasks::default(),
             partitions: TrackedPartitions::default(),
             files: Files::default(),
+            registering: BTreeSet::new(),
             unclean: false,
         }
     }
@@ -163,9 +167,10 @@ impl TaskExecutor {
                     self.partitions.track(leader.token, metrics.clone());
                     partitions.push(metrics);
                 }
-                // Before the JobMaster hears of it: its consumers may come at once.
+                // The JobMaster hears of it when readers will find it: they may come at once.
                 if !result.partitions.is_empty() {
-                    let register = RegisterPartitions { partitions: result.partitions };
+                    self.registering.insert(attempt);
+                    let register = RegisterPartitions { attempt, partitions: result.partitions };
                     out.send(Address::shuffle(self.process), register);
                 }
                 self.tasks.end(
@@ -215,6 +220,9 @@ impl TaskExecutor {
 
     /// Tells the leader the final state of an attempt.
     fn report(&self, attempt: ExecutionAttemptId, out: &mut Outbox) {
+        if self.registering.contains(&attempt) {
+            return;
+        }
         let (Some(leader), Some(state)) = (self.connection.leader(), self.tasks.final_state(attempt)) else {
             return;
         };
@@ -248,6 +256,11 @@ impl TaskExecutor {
             Message::TaskEnded(message) => {
                 if from == Address::new(self.process, ActorId::Task(message.attempt)) {
                     self.task_ended(message, out);
+                }
+            }
+            Message::PartitionsRegistered(message) if from == Address::shuffle(self.process) => {
+                if self.registering.remove(&message.attempt) {
+                    self.report(message.attempt, out);
                 }
             }
             message => self.receive_from_leader(now, message, out),

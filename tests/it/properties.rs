@@ -165,7 +165,7 @@ proptest! {
         let forwarded =
             Input { partitioner: Partitioner::Forward, partitions: parallelism, subpartitions: 1 };
         let inputs = [shared, forwarded];
-        let ranges = input_ranges(&inputs, parallelism);
+        let ranges = input_ranges(&inputs, parallelism).expect("there are enough subpartitions");
         prop_assert_eq!(ranges.len(), parallelism as usize);
         for (edge, input) in inputs.iter().enumerate() {
             let mut readers = vec![0; (input.partitions * input.subpartitions) as usize];

@@ -83,9 +83,11 @@ fn consume(produced: &TaskResult, files: &mut Files, mut seed: u64) -> Vec<u16> 
     let mut shuffle = ShuffleService::new(&boot);
     let reader = Address::new(TM1, ActorId::Task(attempt()));
     let mut out = Outbox::new();
-    let register = RegisterPartitions { partitions: produced.partitions.clone() };
+    let attempt = produced.partitions[0].partition.producer;
+    let register = RegisterPartitions { attempt, partitions: produced.partitions.clone() };
     let from = Address::executor(TM1);
     shuffle.handle(Time(0), Event::Message { from, message: register.into() }, &mut out);
+    assert_eq!(out.take().len(), 1, "the executor is told");
 
     let mut under_way: Vec<(bool, Event)> = Vec::new();
     loop {

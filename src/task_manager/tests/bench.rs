@@ -13,8 +13,8 @@ use crate::ids::{
 };
 use crate::message::{
     BufferLocation, FinishedPartition, JobRecord, LeaderChanged, LeaderInfo, Message, PartitionWithMetrics,
-    RegistrationSuccess, ResultPartitionDescriptor, SubmitTask, TaskDeploymentDescriptor, TaskEnded,
-    TaskFailure, TaskResult, TaskState,
+    PartitionsRegistered, RegistrationSuccess, ResultPartitionDescriptor, SubmitTask,
+    TaskDeploymentDescriptor, TaskEnded, TaskFailure, TaskResult, TaskState,
 };
 use crate::note::Note;
 use crate::task::partition_path;
@@ -148,7 +148,13 @@ impl Bench {
         let result = result
             .map(|()| TaskResult { partitions: vec![finished], ..TaskResult::default() })
             .map_err(failure);
-        self.message(Address::new(HERE, ActorId::Task(attempt)), TaskEnded { attempt, result })
+        let mut effects =
+            self.message(Address::new(HERE, ActorId::Task(attempt)), TaskEnded { attempt, result });
+        if effects.iter().any(|effect| effect.name() == "RegisterPartitions") {
+            let registered = PartitionsRegistered { attempt };
+            effects.extend(self.message(Address::shuffle(HERE), registered));
+        }
+        effects
     }
 
     /// Runs a task to its good end.

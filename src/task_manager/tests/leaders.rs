@@ -18,7 +18,8 @@ fn watch() -> (Address, Message) {
 }
 
 fn registration(epoch: u64) -> (Address, Message) {
-    let registration = RegisterTaskManager { token: token(epoch), process: HERE, session: SESSION, slots: 2 };
+    let registration =
+        RegisterTaskManager { token: token(epoch), process: HERE, session: SESSION, slots: 2, retains: true };
     (Address::MASTER, registration.into())
 }
 

@@ -35,7 +35,7 @@ fn a_finish_is_reported_after_the_partitions_are_registered() {
     let attempt = attempt(1, 0);
     bench.submit(1, attempt);
     let effects = bench.ended(attempt, Ok(()));
-    assert_eq!(names(&effects), ["RegisterPartitions", "UpdateTaskExecutionState", "stop"]);
+    assert_eq!(names(&effects), ["RegisterPartitions", "stop", "UpdateTaskExecutionState"]);
     assert_eq!(reported(&effects), [(attempt, finished(attempt))]);
     let partition = partition(attempt);
     assert_eq!(
