@@ -47,6 +47,9 @@ enum Step {
 }
 
 pub struct Journal {
+    cluster_id: String,
+    /// Where the job event store keeps files of the same cluster.
+    job_event_volume: Volume,
     directory: String,
     steps: Pending<Step>,
     /// Number of the newest file that exists or was tried.
@@ -58,8 +61,10 @@ pub struct Journal {
 }
 
 impl Journal {
-    pub fn new(cluster_id: &str) -> Self {
+    pub fn new(cluster_id: &str, job_event_volume: Volume) -> Self {
         Self {
+            cluster_id: cluster_id.to_owned(),
+            job_event_volume,
             directory: format!("{cluster_id}/ha"),
             steps: Pending::default(),
             number: 0,
@@ -174,11 +179,17 @@ impl Journal {
     }
 
     fn damaged(&self, number: u64, what: &str) -> JournalEvent {
+        // Tokens begin at 1 again without a journal: what was left under the old ones has to go, too.
+        let volumes = match self.job_event_volume {
+            Volume::Ha => "volume ha".to_owned(),
+            other => format!("volumes ha and {other}"),
+        };
         JournalEvent::Damaged(format!(
-            "the high-availability journal ha:{} {what}. Nothing was changed. Restore the file from a copy, or \
-             remove the directory '{}' to start the cluster anew: its job and result are then forgotten",
+            "the high-availability journal ha:{} {what}. Nothing was changed. Restore the file from a copy; or \
+             start the cluster anew, which forgets its job and result: remove the whole directory '{}' on the \
+             {volumes} and restart the TaskManagers",
             self.path(number),
-            self.directory
+            self.cluster_id
         ))
     }
 
