@@ -254,6 +254,10 @@ impl TaskActor {
     }
 
     fn silence_fired(&mut self, now: Time, timer: TimerId, out: &mut Outbox) {
+        if !matches!(self.phase, Phase::Running(_)) {
+            // Nobody waits any more, and a stream that was closed must not be opened again.
+            return;
+        }
         let Some(verdict) = self.silence.fired(now, timer, out) else { return };
         let mut shared = self.shared.borrow_mut();
         let Shared { inputs, splits, attempt, .. } = &mut *shared;
