@@ -6,7 +6,7 @@
 use crate::actor::{DiskOpId, Outbox, Pending, Purpose};
 use crate::disk::{DirectoryEntry, DiskError, DiskOp, DiskOutput, DiskResult, Volume};
 
-use super::format::{self, FileContent};
+use super::format;
 use super::state::{HaRecord, HaState};
 
 /// What the owner is told.
@@ -161,12 +161,12 @@ impl Journal {
     fn understand(&mut self, bytes: &[u8], index: usize, out: &mut Outbox) -> Option<JournalEvent> {
         let number = self.old.get(index)?.0;
         match format::decode(number, bytes) {
-            Ok(FileContent::State(state)) => self.begin_after_read(&state, out),
+            Ok(Some(state)) => self.begin_after_read(&state, out),
             // An older file is deleted only when its successor is durable: then this one was.
-            Ok(FileContent::Unborn) if index == 0 && number > 1 => {
+            Ok(None) if index == 0 && number > 1 => {
                 return Some(self.damaged(number, "has lost all its records"));
             }
-            Ok(FileContent::Unborn) => self.read_or_begin(index.checked_sub(1), out),
+            Ok(None) => self.read_or_begin(index.checked_sub(1), out),
             Err(error) => return Some(self.damaged(number, &error.to_string())),
         }
         None

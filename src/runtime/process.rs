@@ -228,9 +228,10 @@ impl Shared {
             tracing::debug!("dropped a message: there is no actor {actor}");
             return;
         };
-        match room.try_acquire_owned() {
-            Ok(permit) => self.deliver(actor, Envelope::Remote(event, permit)),
-            Err(_) => tracing::warn!("dropped a message to {actor}: {MAILBOX_MAX} wait for it"),
+        if let Ok(permit) = room.try_acquire_owned() {
+            self.deliver(actor, Envelope::Remote(event, permit));
+        } else {
+            tracing::warn!("dropped a message to {actor}: {MAILBOX_MAX} wait for it");
         }
     }
 
