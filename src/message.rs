@@ -80,7 +80,7 @@ messages! {
     /// Master → writer: flush the buffer now.
     FlushJobEvents { }
     /// Writer → master: all events up to this one are durable.
-    JobEventsDurable { sequence: u64 }
+    JobEventsDurable { token: FencingToken, sequence: u64 }
     /// Master → writer: the job ended; delete its log.
     ClearJobEvents { }
     /// Writer → master: the log is gone.
@@ -94,7 +94,7 @@ messages! {
     RegistrationSuccess { token: FencingToken, session: SessionId }
     /// JobMaster → TaskManager: not now or not ever; with the reason.
     RegistrationRejected { token: FencingToken, session: SessionId, reason: String }
-    /// JobMaster → TaskManager, in the recovery window only: claim the job's partitions and report them.
+    /// JobMaster → TaskManager, after every registration: claim the job's partitions and report them.
     GetAndRetainPartitionWithMetrics { token: FencingToken }
     /// TaskManager → JobMaster: every finished partition it keeps for the job.
     PartitionReport { token: FencingToken, session: SessionId, partitions: Vec<PartitionWithMetrics> }
@@ -108,8 +108,8 @@ messages! {
     ReleasePartitions { token: FencingToken, partitions: Vec<ResultPartitionId> }
     /// JobMaster → TaskManager: still here; `attempts` are those it believes to run there.
     HeartbeatRequest { token: FencingToken, attempts: Vec<ExecutionAttemptId> }
-    /// TaskManager → JobMaster.
-    HeartbeatResponse { token: FencingToken, session: SessionId }
+    /// TaskManager → JobMaster; `attempts` are those that run there.
+    HeartbeatResponse { token: FencingToken, session: SessionId, attempts: Vec<ExecutionAttemptId> }
     /// JobMaster → TaskManager: the job ended; drop all that belongs to it.
     JobTerminated { token: FencingToken }
 
@@ -347,7 +347,6 @@ pub struct TaskFailure {
 /// What a TaskManager tells the JobMaster about an attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum TaskState {
-    Running,
     Finished { partitions: Vec<PartitionWithMetrics>, committables: Vec<Committable>, metrics: IoMetrics },
     Failed(TaskFailure),
     Canceled,

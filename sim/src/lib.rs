@@ -20,4 +20,5 @@ pub mod point;
 pub mod reference;
 pub mod run;
 pub mod scenario;
+pub mod story;
 pub mod trace;

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use revenant::actor::Time;
 use revenant::disk::Volume;
-use revenant::ids::{ActorId, ProcessId};
+use revenant::ids::{ActorId, Address, ProcessId};
+use revenant::message::Message;
 use revenant::note::Note;
 
 use crate::point::CrashPoint;
@@ -71,7 +72,22 @@ pub struct RunDetail {
     pub chain: Vec<u64>,
     /// Each delivered event as text.
     pub text: Vec<String>,
+    /// Each delivered message.
+    pub messages: Vec<Delivered>,
     pub points: Vec<FoundPoint>,
+}
+
+/// A message as it reached its actor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delivered {
+    /// How many trace events there were before it.
+    pub position: usize,
+    pub time: Time,
+    pub from: Address,
+    pub process: ProcessId,
+    pub incarnation: u32,
+    pub actor: ActorId,
+    pub message: Message,
 }
 
 /// A crash point that the run passed.

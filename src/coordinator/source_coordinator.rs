@@ -14,13 +14,16 @@ pub struct SourceCoordinator {
     pool: BTreeSet<u32>,
     /// By subtask, in the order of assignment.
     assigned: BTreeMap<u32, Vec<u32>>,
+    /// Subtasks that were told that there will be no more: they may have ended already, so nothing
+    /// that comes back to the pool later may be given to them.
+    no_more: BTreeSet<u32>,
 }
 
 impl SourceCoordinator {
     pub fn new(factory: &dyn SplitEnumeratorFactory) -> Self {
         let splits = factory.splits();
         let pool = splits.iter().map(|split| split.id).collect();
-        Self { splits, pool, assigned: BTreeMap::new() }
+        Self { splits, pool, assigned: BTreeMap::new(), no_more: BTreeSet::new() }
     }
 
     pub fn split_count(&self) -> u32 {
@@ -32,13 +35,17 @@ impl SourceCoordinator {
     pub fn split_after(&mut self, subtask: u32, received: u32) -> Option<SourceSplit> {
         match self.assigned(subtask).get(received as usize) {
             Some(&id) => self.splits.get(id as usize).cloned(),
+            None if self.no_more.contains(&subtask) => None,
             None => self.next_split(subtask),
         }
     }
 
     /// Assigns the next split to a subtask; `None` when there is none left.
     pub fn next_split(&mut self, subtask: u32) -> Option<SourceSplit> {
-        let id = self.pool.pop_first()?;
+        let Some(id) = self.pool.pop_first() else {
+            self.no_more.insert(subtask);
+            return None;
+        };
         self.assigned.entry(subtask).or_default().push(id);
         self.splits.get(id as usize).cloned()
     }
@@ -56,6 +63,7 @@ impl SourceCoordinator {
 
     /// Takes a subtask's splits from it.
     pub(crate) fn unassign(&mut self, subtask: u32) -> Vec<u32> {
+        self.no_more.remove(&subtask);
         self.assigned.remove(&subtask).unwrap_or_default()
     }
 
@@ -86,6 +94,7 @@ impl SourceCoordinator {
         }
         self.pool = pool;
         self.assigned = assigned;
+        self.no_more.clear();
         Ok(())
     }
 }
@@ -132,6 +141,18 @@ mod tests {
             assert_eq!(coordinator.split_after(0, received).unwrap().id, received);
         }
         assert_eq!(coordinator.assigned(0), [0, 1]);
+    }
+
+    #[test]
+    fn b25_a_subtask_that_was_told_no_more_gets_no_split_that_comes_back_later() {
+        let mut coordinator = SourceCoordinator::new(&Four);
+        ids(&mut coordinator, 1);
+        assert_eq!(coordinator.split_after(0, 0), None);
+        coordinator.subtask_reset(1);
+        assert_eq!(coordinator.split_after(0, 0), None);
+        assert_eq!(coordinator.split_after(1, 0).unwrap().id, 0);
+        coordinator.subtask_reset(0);
+        assert_eq!(coordinator.split_after(0, 0).unwrap().id, 1);
     }
 
     #[test]

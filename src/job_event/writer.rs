@@ -290,7 +290,7 @@ impl JobEventWriter {
                 let Some(sequence) = open.writing.take() else { return };
                 let again = open.flush_again;
                 out.note(Note::EventsDurable { token: self.token, sequence });
-                out.send(Address::MASTER, JobEventsDurable { sequence });
+                out.send(Address::MASTER, JobEventsDurable { token: self.token, sequence });
                 if again {
                     self.flush(out);
                 }

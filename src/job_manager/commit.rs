@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use crate::actor::{DiskOpId, ExitStatus, Outbox, Purpose};
 use crate::disk::{DiskErrorKind, DiskOp, DiskOutput, DiskResult, Volume};
 use crate::ids::Address;
-use crate::message::{ClearJobEvents, Committable, DecideCommit, JobOutcome, JobTerminated, RecordJobResult};
+use crate::message::{ClearJobEvents, Committable, JobOutcome, JobTerminated};
 use crate::note::Note;
 use crate::scheduler::SubtaskState;
 
@@ -19,8 +19,6 @@ pub const PENDING_DIRECTORY: &str = ".pending";
 #[derive(Debug, Default)]
 pub(super) struct Commit {
     committables: Vec<Committable>,
-    /// Uncommitted files that no decided list names, to be deleted after the commit.
-    leftovers: Vec<String>,
     /// Operations of the current step under way.
     left: usize,
 }
@@ -32,6 +30,8 @@ pub(super) enum Step {
     /// Rename of a committable, or the proof that an earlier leader has renamed it.
     Publish(usize),
     SyncDirectory,
+    /// After the job's end: what sinks left uncommitted is listed and deleted.
+    ListLeftovers,
     Delete,
 }
 
@@ -47,13 +47,16 @@ impl JobMaster {
             .flatten()
             .cloned()
             .collect();
-        self.enter(Phase::Committing(Commit::default()), out);
-        out.send(Address::HIGH_AVAILABILITY, DecideCommit { token: self.token, committables });
+        self.enter(Phase::DecidingCommit { committables }, out);
+        self.ask_high_availability(out);
     }
 
     pub(super) fn commit_decided(&mut self, committables: Vec<Committable>, out: &mut Outbox) {
+        if !matches!(self.phase, Phase::Contending | Phase::DecidingCommit { .. }) {
+            return;
+        }
         out.note(Note::CommitDecided { committables: committables.clone() });
-        self.enter(Phase::Committing(Commit { committables, ..Commit::default() }), out);
+        self.enter(Phase::Committing(Commit { committables, left: 0 }), out);
         self.step(Step::List, vec![DiskOp::List { path: PENDING_DIRECTORY.to_owned() }], out);
     }
 
@@ -67,13 +70,20 @@ impl JobMaster {
         }
         for (i, operation) in operations.into_iter().enumerate() {
             let step = if let Step::Publish(_) = step { Step::Publish(i) } else { step };
-            let op = self.disk.begin(step);
-            out.disk(op, Volume::Output, Purpose::Sink, operation);
+            self.operate(step, operation, out);
         }
+    }
+
+    fn operate(&mut self, step: Step, operation: DiskOp, out: &mut Outbox) {
+        let op = self.disk.begin(step);
+        out.disk(op, Volume::Output, Purpose::Sink, operation);
     }
 
     pub(super) fn disk_completed(&mut self, op: DiskOpId, result: DiskResult, out: &mut Outbox) {
         let Some(step) = self.disk.complete(op) else { return };
+        if let Step::ListLeftovers | Step::Delete = step {
+            return self.cleaned(result, out);
+        }
         let Phase::Committing(commit) = &mut self.phase else { return };
         commit.left -= 1;
         let left = commit.left;
@@ -96,8 +106,6 @@ impl JobMaster {
 
     fn publish(&mut self, pending: BTreeSet<String>, out: &mut Outbox) {
         let Phase::Committing(commit) = &mut self.phase else { return };
-        let named: BTreeSet<&String> = commit.committables.iter().map(|c| &c.pending).collect();
-        commit.leftovers = pending.iter().filter(|path| !named.contains(path)).cloned().collect();
         let operations = commit
             .committables
             .iter()
@@ -127,28 +135,55 @@ impl JobMaster {
                 self.step(Step::SyncDirectory, sync, out);
             }
             Step::SyncDirectory => {
-                let delete =
-                    std::mem::take(&mut commit.leftovers).into_iter().map(|path| DiskOp::Delete { path });
-                let delete = delete.collect();
-                self.step(Step::Delete, delete, out);
-            }
-            Step::Delete => {
                 let outcome = JobOutcome::Finished { committed: commit.committables.len() as u32 };
-                out.send(Address::HIGH_AVAILABILITY, RecordJobResult { token: self.token, outcome });
+                self.enter(Phase::RecordingResult { outcome }, out);
+                self.ask_high_availability(out);
             }
+            Step::ListLeftovers | Step::Delete => {}
         }
     }
 
     pub(super) fn result_recorded(&mut self, outcome: JobOutcome, out: &mut Outbox) {
-        if matches!(self.phase, Phase::Committing(_) | Phase::Failing) {
-            self.finish(outcome, out);
+        // The answer to a commit decision may be that an earlier leader recorded a failure.
+        if matches!(self.phase, Phase::DecidingCommit { .. } | Phase::RecordingResult { .. }) {
+            self.clean_up(outcome, out);
+        }
+    }
+
+    /// Deletes what no commit will ever name: of attempts that failed, or of a job that did.
+    pub(super) fn clean_up(&mut self, outcome: JobOutcome, out: &mut Outbox) {
+        self.disk.forget_all();
+        self.enter(Phase::CleaningUp { outcome, left: 0 }, out);
+        self.operate(Step::ListLeftovers, DiskOp::List { path: PENDING_DIRECTORY.to_owned() }, out);
+    }
+
+    fn cleaned(&mut self, result: DiskResult, out: &mut Outbox) {
+        let Phase::CleaningUp { outcome, left } = &mut self.phase else { return };
+        let mut delete = Vec::new();
+        match result {
+            Ok(DiskOutput::Entries(entries)) => {
+                *left = entries.len();
+                delete.extend(entries.into_iter().map(|entry| DiskOp::Delete { path: entry.path }));
+            }
+            Ok(_) => *left = left.saturating_sub(1),
+            Err(error) => {
+                out.note(Note::Warning { text: format!("uncommitted output stays behind: {error}") });
+                *left = left.saturating_sub(1);
+            }
+        }
+        if *left == 0 {
+            let outcome = outcome.clone();
+            return self.finish(outcome, out);
+        }
+        for operation in delete {
+            self.operate(Step::Delete, operation, out);
         }
     }
 
     /// The result is durable: whatever belongs to the job may go, and when its log is gone so may
     /// this process. A TaskManager that does not hear of it here hears of it from the HA service.
-    pub(super) fn finish(&mut self, outcome: JobOutcome, out: &mut Outbox) {
-        self.enter(Phase::Done, out);
+    fn finish(&mut self, outcome: JobOutcome, out: &mut Outbox) {
+        self.enter(Phase::Done { outcome: outcome.clone() }, out);
         for process in self.workers.processes() {
             out.send(Address::executor(process), JobTerminated { token: self.token });
         }

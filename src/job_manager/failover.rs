@@ -8,7 +8,7 @@ use crate::actor::{Outbox, Time};
 use crate::config::RestartStrategy;
 use crate::ids::{Address, ExecutionAttemptId, ExecutionVertexId, ProcessId, ResultPartitionId};
 use crate::job_event::JobEvent;
-use crate::message::{CancelTask, JobOutcome, RecordJobResult};
+use crate::message::{CancelTask, JobOutcome};
 use crate::note::Note;
 use crate::scheduler::SubtaskState;
 
@@ -42,7 +42,7 @@ impl JobMaster {
         }
         let restart = self.execution.restart_set(&roots, &self.tracker);
         self.reset_subtasks(&restart, out);
-        self.schedule(now, out);
+        self.schedule(out);
     }
 
     fn may_restart(&mut self, now: Time, out: &mut Outbox) -> bool {
@@ -66,9 +66,9 @@ impl JobMaster {
         for (attempt, location) in running {
             out.send(Address::executor(location), CancelTask { token: self.token, attempt });
         }
-        self.enter(Phase::Failing, out);
         let outcome = JobOutcome::Failed { reason: reason.to_owned() };
-        out.send(Address::HIGH_AVAILABILITY, RecordJobResult { token: self.token, outcome });
+        self.enter(Phase::RecordingResult { outcome }, out);
+        self.ask_high_availability(out);
     }
 
     /// The subtasks will run again: running attempts are cancelled, results released, splits given
@@ -100,6 +100,7 @@ impl JobMaster {
         if !taken_back.is_empty() {
             self.record_event(JobEvent::ExecutionVertexReset { subtasks: taken_back }, out);
         }
+        self.keep_what_is_needed_again();
         self.send_releases(releases, out);
     }
 }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use crate::actor::{ExitStatus, Outbox, Time};
 use crate::ids::Address;
 use crate::message::{
-    Contend, JobRecord, JobResult, LeadershipGranted, OpenJobEventStore, RecordJob, RenewLease,
+    Contend, DecideCommit, JobRecord, JobResult, LeadershipGranted, OpenJobEventStore, RecordJob,
+    RecordJobResult, RenewLease,
 };
 use crate::note::Note;
 
@@ -45,13 +46,12 @@ impl JobMaster {
             return;
         }
         match message.result {
-            Some(JobResult::Clean(outcome)) => self.finish(outcome, out),
+            Some(JobResult::Clean(outcome)) => self.clean_up(outcome, out),
             Some(JobResult::Dirty(committables)) => self.commit_decided(committables, out),
             None if message.job.is_some() => self.job_recorded(now, out),
             None => {
                 self.enter(Phase::RecordingJob, out);
-                let job = JobRecord::clone(&self.record);
-                out.send(Address::HIGH_AVAILABILITY, RecordJob { token: self.token, job });
+                self.ask_high_availability(out);
             }
         }
         self.register_early(now, out);
@@ -64,15 +64,46 @@ impl JobMaster {
         }
         if self.boot.config.job_recovery_enabled {
             self.enter(Phase::OpeningStore, out);
-            let fingerprint = self.record.fingerprint;
+            let fingerprint = self.log_fingerprint();
             out.send(Address::WRITER, OpenJobEventStore { token: self.token, fingerprint });
         } else {
             self.store_opened(now, &Arc::default(), out);
         }
     }
 
+    /// What a log must be about to be this job's: the graph, and the option by which partitions are
+    /// cut into subpartitions. Ranges of another cut would read the wrong rows.
+    fn log_fingerprint(&self) -> u64 {
+        let mut bytes = [0; 12];
+        bytes[..8].copy_from_slice(&self.record.fingerprint.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.boot.config.max_parallelism.to_le_bytes());
+        xxhash_rust::xxh3::xxh3_64(&bytes)
+    }
+
+    /// Sends what this phase wants of the HA service, again if it was sent before: the service may
+    /// have died with the request, and answers a repeated one as it did the first.
+    pub(super) fn ask_high_availability(&self, out: &mut Outbox) {
+        let token = self.token;
+        match &self.phase {
+            Phase::RecordingJob => {
+                let job = JobRecord::clone(&self.record);
+                out.send(Address::HIGH_AVAILABILITY, RecordJob { token, job });
+            }
+            Phase::DecidingCommit { committables } => {
+                let committables = committables.clone();
+                out.send(Address::HIGH_AVAILABILITY, DecideCommit { token, committables });
+            }
+            Phase::RecordingResult { outcome } => {
+                let outcome = outcome.clone();
+                out.send(Address::HIGH_AVAILABILITY, RecordJobResult { token, outcome });
+            }
+            _ => {}
+        }
+    }
+
     pub(super) fn renew_lease(&mut self, now: Time, out: &mut Outbox) {
         out.send(Address::HIGH_AVAILABILITY, RenewLease { token: self.token });
+        self.ask_high_availability(out);
         out.set_timer(RENEW_LEASE, now + self.boot.config.session_timeout / 3);
     }
 

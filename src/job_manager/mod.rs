@@ -23,8 +23,8 @@ use crate::actor::{Actor, Boot, Event, ExitStatus, Outbox, Pending, Time, TimerI
 use crate::api::Program;
 use crate::coordinator::SourceCoordinator;
 use crate::graph::JobGraph;
-use crate::ids::{Address, FencingToken, JobVertexId};
-use crate::message::{JobRecord, JobStatus, JobStatusReport, Message};
+use crate::ids::{ActorId, Address, FencingToken, JobVertexId};
+use crate::message::{Committable, JobOutcome, JobRecord, JobStatus, JobStatusReport, Message};
 use crate::note::Note;
 use crate::planted::{PlantedBug, is_planted};
 use crate::scheduler::{ExecutionGraph, PartitionTracker, SlotPool};
@@ -76,10 +76,24 @@ enum Phase {
         sequence: u64,
     },
     Running,
+    /// All tasks are finished: waits for the decision in the job result store.
+    DecidingCommit {
+        committables: Vec<Committable>,
+    },
+    /// Makes the decided list visible.
     Committing(Commit),
-    /// The job's failure goes into the job result store.
-    Failing,
-    Done,
+    /// The job's end goes into the job result store.
+    RecordingResult {
+        outcome: JobOutcome,
+    },
+    /// The end is durable: what sinks left uncommitted is deleted.
+    CleaningUp {
+        outcome: JobOutcome,
+        left: usize,
+    },
+    Done {
+        outcome: JobOutcome,
+    },
 }
 
 impl JobMaster {
@@ -118,13 +132,18 @@ impl JobMaster {
     }
 
     fn status(&self) -> JobStatus {
-        match self.phase {
+        match &self.phase {
             Phase::Contending | Phase::RecordingJob | Phase::OpeningStore => JobStatus::Created,
             Phase::Reconciling(_) | Phase::LoggingRecovery { .. } => JobStatus::Reconciling,
             Phase::Running => JobStatus::Running,
-            Phase::Committing(_) => JobStatus::Committing,
-            Phase::Failing => JobStatus::Failed,
-            Phase::Done => JobStatus::Finished,
+            Phase::DecidingCommit { .. } | Phase::Committing(_) => JobStatus::Committing,
+            Phase::RecordingResult { outcome: JobOutcome::Finished { .. } } => JobStatus::Committing,
+            Phase::RecordingResult { outcome }
+            | Phase::CleaningUp { outcome, .. }
+            | Phase::Done { outcome } => match outcome {
+                JobOutcome::Finished { .. } => JobStatus::Finished,
+                JobOutcome::Failed { .. } => JobStatus::Failed,
+            },
         }
     }
 
@@ -138,6 +157,14 @@ impl JobMaster {
     }
 
     fn message(&mut self, now: Time, from: Address, message: Message, out: &mut Outbox) {
+        match from.actor {
+            ActorId::HighAvailability => self.from_high_availability(now, message, out),
+            ActorId::Writer if from == Address::WRITER => self.from_writer(now, message, out),
+            _ => self.from_worker(now, from, message, out),
+        }
+    }
+
+    fn from_high_availability(&mut self, now: Time, message: Message, out: &mut Outbox) {
         match message {
             Message::LeadershipGranted(message) => self.granted(now, message, out),
             Message::LeadershipRevoked(message) if message.token == self.token => self.lost_leadership(out),
@@ -149,20 +176,36 @@ impl JobMaster {
             Message::JobResultRecorded(message) if message.token == self.token => {
                 self.result_recorded(message.outcome, out);
             }
+            _ => {}
+        }
+    }
+
+    fn from_writer(&mut self, now: Time, message: Message, out: &mut Outbox) {
+        match message {
             Message::JobEventStoreOpened(message) if message.token == self.token => {
                 self.store_opened(now, &message.replay, out);
             }
             Message::JobEventStoreFailed(message) if message.token == self.token => {
                 self.store_failed(&message.failure, out);
             }
-            Message::JobEventsCleared(_) if matches!(self.phase, Phase::Done) => {
+            Message::JobEventsCleared(_) if matches!(self.phase, Phase::Done { .. }) => {
                 out.exit(ExitStatus::Success)
             }
-            Message::JobEventsDurable(message) => self.events_durable(now, message.sequence, out),
-            Message::RegisterTaskManager(message) => self.register(now, &message, out),
+            Message::JobEventsDurable(message) if message.token == self.token => {
+                self.events_durable(now, message.sequence, out);
+            }
+            _ => {}
+        }
+    }
+
+    fn from_worker(&mut self, now: Time, from: Address, message: Message, out: &mut Outbox) {
+        match message {
+            Message::RegisterTaskManager(message) if message.process == from.process => {
+                self.register(now, &message, out);
+            }
             Message::PartitionReport(message) => self.partition_report(now, from, message, out),
             Message::UpdateTaskExecutionState(message) => self.task_state(now, from, message, out),
-            Message::HeartbeatResponse(message) => self.heard_from(now, from.process, message.session),
+            Message::HeartbeatResponse(message) => self.heartbeat_response(now, from, &message, out),
             Message::RequestSplit(message) => self.split_requested(from, &message, out),
             Message::RequestJobStatus(_) => self.report_status(from, out),
             _ => {}
@@ -186,7 +229,7 @@ impl Actor for JobMaster {
             Event::Timer(RECOVERY_TIMEOUT) => self.close_recovery_window(now, out),
             Event::Timer(RESTART) => {
                 self.restart_pending = false;
-                self.schedule(now, out);
+                self.schedule(out);
             }
             Event::Timer(_) => {}
             Event::Disk { op, result } => self.disk_completed(op, result, out),

@@ -21,6 +21,8 @@ pub(super) struct Recording {
     failed: bool,
     /// Sequence of the last event; 0 before the first.
     last: u64,
+    /// Sequence up to which all events are durable.
+    durable: u64,
     /// Partitions to release when the event of this sequence is durable.
     releases: BTreeMap<u64, Vec<ResultPartitionId>>,
 }
@@ -28,6 +30,10 @@ pub(super) struct Recording {
 impl Recording {
     pub(super) const fn last_sequence(&self) -> u64 {
         self.last
+    }
+
+    pub(super) const fn is_durable(&self, sequence: u64) -> bool {
+        self.durable >= sequence
     }
 }
 
@@ -65,15 +71,23 @@ impl JobMaster {
     }
 
     pub(super) fn events_durable(&mut self, now: Time, sequence: u64, out: &mut Outbox) {
-        let later = self.recording.releases.split_off(&(sequence + 1));
-        let due = std::mem::replace(&mut self.recording.releases, later);
-        for partitions in due.into_values() {
+        self.recording.durable = self.recording.durable.max(sequence);
+        while let Some(due) = self.recording.releases.first_entry().filter(|due| *due.key() <= sequence) {
+            let partitions = due.remove();
             self.release_unneeded(partitions, out);
         }
         if let Phase::LoggingRecovery { sequence: awaited } = self.phase
             && awaited <= sequence
         {
             self.run(now, out);
+        }
+    }
+
+    /// Consumers were reset: what they read is not released when their earlier finishes become
+    /// durable, but when their next ones do.
+    pub(super) fn keep_what_is_needed_again(&mut self) {
+        for partitions in self.recording.releases.values_mut() {
+            partitions.retain(|partition| !self.execution.is_needed(partition.data_set, partition.index()));
         }
     }
 
@@ -106,9 +120,11 @@ impl JobMaster {
         match self.phase {
             // What was durable cannot be known, or what recovery decided cannot be made durable:
             // the next incarnation tries again.
-            Phase::OpeningStore | Phase::LoggingRecovery { .. } => {
+            Phase::OpeningStore | Phase::Reconciling(_) | Phase::LoggingRecovery { .. } => {
                 out.exit(ExitStatus::Failure(format!("job event store: {}", failure.message)));
             }
+            // The log stays behind; nothing will read it, for the job's end is durable.
+            Phase::Done { .. } => out.exit(ExitStatus::Success),
             _ => self.recording.failed = true,
         }
     }

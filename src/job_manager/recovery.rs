@@ -4,7 +4,8 @@
 //! here is durable before anything is scheduled (hazard B1).
 //!
 //! What was reported of attempts that stay finished counts as present even where nothing needs it
-//! any more: if a consumer must run again after all, its producers need not.
+//! any more, while it is decided what must run again: if a finished consumer lost its own result,
+//! its producers need not run for it. What is still not needed then is released.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -141,13 +142,15 @@ impl JobMaster {
             }
         }
         self.send_releases(orphans, out);
-        self.release_unneeded(reported.into_keys().collect(), out);
+        let tracked = reported.into_keys().filter(|&partition| self.tracker.get(partition).is_some());
+        let tracked = tracked.collect();
+        self.release_unneeded(tracked, out);
         let kept = self.execution.subtasks().filter_map(|(id, _)| self.execution.finish(id));
         let kept = kept.map(|finish| finish.attempt).collect();
         out.note(Note::Recovered { token: self.token, kept, reset: reset.into_iter().collect() });
 
         let sequence = self.recording.last_sequence();
-        if sequence > 0 {
+        if !self.recording.is_durable(sequence) {
             Self::flush_events(out);
             self.enter(Phase::LoggingRecovery { sequence }, out);
         } else {

@@ -11,9 +11,9 @@ use crate::ids::{
 };
 use crate::job_event::JobEvent;
 use crate::message::{
-    AddSplit, IndexRange, InputGateDescriptor, NoMoreSplits, RequestSplit, ResultPartitionDescriptor,
-    ShuffleDescriptor, SubmitTask, TaskDeploymentDescriptor, TaskFailure, TaskState,
-    UpdateTaskExecutionState,
+    AddSplit, IndexRange, InputGateDescriptor, NoMoreSplits, PartitionWithMetrics, RequestSplit,
+    ResultPartitionDescriptor, ShuffleDescriptor, SubmitTask, TaskDeploymentDescriptor, TaskFailure,
+    TaskState, UpdateTaskExecutionState,
 };
 use crate::note::Note;
 use crate::planted::PlantedBug;
@@ -31,11 +31,11 @@ impl JobMaster {
         self.enter(Phase::Running, out);
         // A TaskManager may have been lost since the recovery window closed.
         self.fail(now, &[], "partitions were lost", out);
-        self.schedule(now, out);
+        self.schedule(out);
     }
 
     /// Does whatever can be done now.
-    pub(super) fn schedule(&mut self, _now: Time, out: &mut Outbox) {
+    pub(super) fn schedule(&mut self, out: &mut Outbox) {
         if !matches!(self.phase, Phase::Running) || self.restart_pending {
             return;
         }
@@ -44,6 +44,9 @@ impl JobMaster {
             if self.execution.is_initializable(vertex) {
                 self.initialize(vertex, out);
             }
+        }
+        if !matches!(self.phase, Phase::Running) {
+            return; // The job cannot go on.
         }
         self.deploy(out);
         if self.execution.is_job_finished() {
@@ -65,7 +68,14 @@ impl JobMaster {
                 subpartitions: subpartition_count(graph, data_set, &self.boot.config),
             })
             .collect();
-        let inputs = input_ranges(&inputs, parallelism);
+        let Some(inputs) = input_ranges(&inputs, parallelism) else {
+            let name = &graph.vertex(vertex).name;
+            let reason = format!(
+                "{vertex} ({name}) cannot run with parallelism {parallelism}: an input has fewer subpartitions; \
+                 raise execution.batch.adaptive.auto-parallelism.max-parallelism or set the parallelism"
+            );
+            return self.fail_job(&reason, out);
+        };
         self.execution.initialize(vertex, inputs.clone());
         out.note(Note::VertexInitialized { token: self.token, vertex, parallelism, inputs: inputs.clone() });
         self.record_event(JobEvent::ExecutionJobVertexInitialized { vertex, parallelism, inputs }, out);
@@ -84,7 +94,7 @@ impl JobMaster {
         if let Some(coordinator) = self.coordinators.get(&vertex) {
             let limit = match config.default_source_parallelism {
                 0 => bounds.max,
-                limit => limit,
+                limit => limit.min(bounds.max),
             };
             return coordinator.split_count().clamp(1, limit);
         }
@@ -187,16 +197,22 @@ impl JobMaster {
         out: &mut Outbox,
     ) {
         let UpdateTaskExecutionState { token, session, attempt, state } = message;
-        if token != self.token || self.execution.deployed_at(attempt) != Some(from.process) {
+        if token != self.token {
             return;
         }
         self.heard_from(now, from.process, session);
+        if self.execution.deployed_at(attempt) != Some(from.process) {
+            return self.release_results_of_others(from, state, out);
+        }
         match state {
-            TaskState::Running => {}
+            TaskState::Finished { partitions, .. } if !self.are_results(attempt, &partitions) => {
+                let message = format!("{attempt} finished with other results than its vertex has");
+                self.task_failed(now, attempt, &TaskFailure { message, missing: None }, out);
+            }
             TaskState::Finished { partitions, committables, metrics } => {
                 let location = from.process;
                 let finish = Finish { attempt, location, partitions, committables, metrics };
-                self.accept_finish(now, finish, out);
+                self.accept_finish(finish, out);
             }
             TaskState::Failed(failure) => self.task_failed(now, attempt, &failure, out),
             TaskState::Canceled => {
@@ -206,7 +222,24 @@ impl JobMaster {
         }
     }
 
-    fn accept_finish(&mut self, now: Time, finish: Finish, out: &mut Outbox) {
+    /// Whether these are one partition for each output of the attempt's vertex.
+    fn are_results(&self, attempt: ExecutionAttemptId, partitions: &[PartitionWithMetrics]) -> bool {
+        let outputs = &self.execution.graph.vertex(attempt.subtask.vertex).outputs;
+        let expected = outputs.iter().map(|&data_set| ResultPartitionId { data_set, producer: attempt });
+        partitions.iter().map(|partition| partition.partition).eq(expected)
+    }
+
+    /// An attempt that was cancelled may have finished before it heard of it: nobody reads its result.
+    fn release_results_of_others(&self, from: Address, state: TaskState, out: &mut Outbox) {
+        let TaskState::Finished { partitions, .. } = state else { return };
+        let partitions = partitions.into_iter().map(|partition| partition.partition);
+        let unread: Vec<_> = partitions.filter(|&partition| self.tracker.get(partition).is_none()).collect();
+        if !unread.is_empty() {
+            self.send_releases([(from.process, unread)].into(), out);
+        }
+    }
+
+    fn accept_finish(&mut self, finish: Finish, out: &mut Outbox) {
         let (attempt, location) = (finish.attempt, finish.location);
         let id = attempt.subtask;
         self.slots.give_back(location);
@@ -234,7 +267,7 @@ impl JobMaster {
         } else {
             self.release_when_durable(sequence, consumed, out);
         }
-        self.schedule(now, out);
+        self.schedule(out);
     }
 
     /// The partitions that a subtask reads, by gate.
@@ -274,8 +307,11 @@ impl JobMaster {
         failure: &TaskFailure,
         out: &mut Outbox,
     ) {
-        if let Some(partition) = failure.missing {
-            self.tracker.untrack(partition);
+        if let Some(partition) = failure.missing
+            && let Some(location) = self.tracker.untrack(partition)
+        {
+            // It may be there after all, and only not have been readable in time.
+            self.send_releases([(location, vec![partition])].into(), out);
         }
         self.fail(now, &[attempt], &failure.message, out);
     }

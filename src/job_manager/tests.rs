@@ -14,9 +14,9 @@ use crate::ids::{
 };
 use crate::job_event::{JobEvent, Replay};
 use crate::message::{
-    Committable, IndexRange, IoMetrics, JobOutcome, JobResult, LeadershipGranted, PartitionReport,
-    PartitionWithMetrics, RegisterTaskManager, RequestSplit, SourceSplit, TaskFailure, TaskState,
-    UpdateTaskExecutionState,
+    CommitDecided, Committable, HeartbeatResponse, IndexRange, IoMetrics, JobOutcome, JobResult,
+    JobResultRecorded, LeadershipGranted, PartitionReport, PartitionWithMetrics, RegisterTaskManager,
+    RequestSplit, SourceSplit, TaskFailure, TaskState, UpdateTaskExecutionState,
 };
 use crate::task::{TaskBody, TaskBodyFactory, TaskContext};
 
@@ -188,7 +188,7 @@ impl Fixture {
             _ => None,
         });
         let sequence = written.into_iter().max().unwrap();
-        self.tell(Address::WRITER, crate::message::JobEventsDurable { sequence });
+        self.tell(Address::WRITER, crate::message::JobEventsDurable { token: NOW, sequence });
     }
 
     /// Everything from the start until both sources are finished and the sinks run.
@@ -251,7 +251,7 @@ fn splits_go_to_running_attempts_only() {
     fixture.register(TM1, 1, vec![]);
     let (running, unknown) = (attempt(SOURCE, 0, NOW), attempt(SOURCE, 0, OLD));
     for (attempt, received) in [(running, 0), (unknown, 0), (running, 1), (running, 2)] {
-        let task = Address::new(TM1, crate::ids::ActorId::Task(attempt));
+        let task = Address::new(TM1, ActorId::Task(attempt));
         fixture.tell(task, RequestSplit { attempt, received });
     }
     let kinds = fixture.kinds();
@@ -294,7 +294,7 @@ fn b1_a_finish_whose_partition_is_lost_is_taken_back_durably_before_anything_run
     assert_eq!(fixture.submitted(), []);
     fixture.durable();
     assert_eq!(fixture.submitted(), [attempt(SOURCE, 1, NOW)]);
-    let task = Address::new(TM1, crate::ids::ActorId::Task(attempt(SOURCE, 1, NOW)));
+    let task = Address::new(TM1, ActorId::Task(attempt(SOURCE, 1, NOW)));
     fixture.tell(task, RequestSplit { attempt: attempt(SOURCE, 1, NOW), received: 0 });
     let splits = fixture.sent(|_, message| match message {
         Message::AddSplit(message) => Some(message.split.id),
@@ -531,9 +531,12 @@ fn a_new_leader_commits_exactly_the_decided_list_whatever_an_earlier_one_had_don
             .collect();
         files.push(".pending/of-a-failed-attempt".to_owned());
         commit(&mut fixture, &mut files);
+        assert!(fixture.kinds().contains(&"RecordJobResult"));
+        let outcome = JobOutcome::Finished { committed: 2 };
+        fixture.tell(Address::HIGH_AVAILABILITY, JobResultRecorded { token: NOW, outcome });
+        commit(&mut fixture, &mut files);
         files.sort();
         assert_eq!(files, ["out/0", "out/1"], "{done} were renamed before");
-        assert!(fixture.kinds().contains(&"RecordJobResult"));
     }
 }
 
@@ -554,10 +557,147 @@ fn s12_nothing_runs_after_a_clean_result() {
     let mut fixture = Fixture::new(&[]);
     fixture.event(Event::Start);
     fixture.grant(true, Some(JobResult::Clean(JobOutcome::Finished { committed: 2 })));
+    commit(&mut fixture, &mut Vec::new());
     fixture.register(TM1, 1, vec![partition(attempt(SOURCE, 0, OLD))]);
     assert_eq!(fixture.submitted(), []);
     assert!(fixture.kinds().contains(&"JobTerminated"));
     fixture.tell(Address::WRITER, crate::message::JobEventsCleared {});
+    assert_eq!(fixture.effects.last(), Some(&Effect::Exit(ExitStatus::Success)));
+}
+
+#[test]
+fn what_the_high_availability_service_did_not_answer_is_asked_again_with_the_lease() {
+    let mut fixture = Fixture::new(&[]);
+    fixture.event(Event::Start);
+    fixture.grant(false, None);
+    fixture.effects.clear();
+    fixture.event(Event::Timer(RENEW_LEASE));
+    assert_eq!(fixture.kinds(), ["RenewLease", "RecordJob"]);
+
+    let mut events = sources_finished();
+    events.extend([initialized(SINK), finished(SINK, 0), finished(SINK, 1)]);
+    let mut fixture = Fixture::new(&[]);
+    fixture.lead(events);
+    fixture.effects.clear();
+    fixture.event(Event::Timer(RENEW_LEASE));
+    assert_eq!(fixture.kinds(), ["RenewLease", "DecideCommit"]);
+}
+
+#[test]
+fn a_commit_decision_that_comes_twice_is_carried_out_once() {
+    let mut events = sources_finished();
+    events.extend([initialized(SINK), finished(SINK, 0), finished(SINK, 1)]);
+    let mut fixture = Fixture::new(&[]);
+    fixture.lead(events);
+    let committables = vec![committable(attempt(SINK, 0, OLD))];
+    let decided = CommitDecided { token: NOW, committables };
+    fixture.tell(Address::HIGH_AVAILABILITY, decided.clone());
+    fixture.effects.clear();
+    fixture.tell(Address::HIGH_AVAILABILITY, decided);
+    assert_eq!(fixture.effects, []);
+}
+
+#[test]
+fn a_failed_job_leaves_no_uncommitted_output() {
+    let mut fixture = Fixture::new(&[]);
+    fixture.lead(vec![]);
+    fixture.register(TM1, 1, vec![]);
+    let failure = TaskFailure { message: "boom".to_owned(), missing: None };
+    fixture.state(attempt(SOURCE, 0, NOW), TaskState::Failed(failure));
+    let mut files = vec![".pending/half".to_owned(), "out/of-another-job".to_owned()];
+    commit(&mut fixture, &mut files);
+    assert_eq!(files.len(), 2, "nothing goes before the failure is durable");
+    let outcome = JobOutcome::Failed { reason: "boom".to_owned() };
+    fixture.tell(Address::HIGH_AVAILABILITY, JobResultRecorded { token: NOW, outcome });
+    commit(&mut fixture, &mut files);
+    assert_eq!(files, ["out/of-another-job"]);
+    assert_eq!(fixture.master.status(), JobStatus::Failed);
+}
+
+#[test]
+fn s11_a_consumer_that_runs_again_keeps_its_input_until_its_new_finish_is_durable() {
+    let options = [("restart-strategy.type", "fixed-delay"), ("restart-strategy.fixed-delay.delay", "0 s")];
+    let mut fixture = Fixture::new(&options);
+    fixture.run_until_sinks();
+    fixture.finish(attempt(SINK, 0, NOW));
+    fixture.finish(attempt(SINK, 1, NOW));
+    // Both finishes are still in the buffer when a sink's finish is taken back and comes again.
+    let subtask = ExecutionVertexId::new(SINK, 1);
+    let mut out = Outbox::new();
+    fixture.master.phase = Phase::Running;
+    fixture.master.reset_subtasks(&[subtask].into(), &mut out);
+    fixture.master.schedule(&mut out);
+    fixture.effects.extend(out.take());
+    let recorded_before = fixture.recorded().len() as u64;
+    fixture.finish(ExecutionAttemptId { number: 2, ..attempt(SINK, 1, NOW) });
+    let sequence = recorded_before;
+    fixture.tell(Address::WRITER, crate::message::JobEventsDurable { token: NOW, sequence });
+    assert_eq!(fixture.released(), []);
+    fixture.durable();
+    assert_eq!(fixture.released().len(), 2);
+}
+
+#[test]
+fn a_result_that_nobody_asked_for_any_more_is_released() {
+    let mut fixture = Fixture::new(&[]);
+    fixture.lead(vec![]);
+    fixture.register(TM1, 1, vec![]);
+    let cancelled = attempt(SOURCE, 1, NOW);
+    let state = TaskState::Finished {
+        partitions: vec![partition(cancelled)],
+        committables: vec![],
+        metrics: IoMetrics::default(),
+    };
+    let message = UpdateTaskExecutionState { token: NOW, session: SessionId(1), attempt: cancelled, state };
+    fixture.tell(Address::executor(TM1), message);
+    assert_eq!(fixture.released(), [partition(cancelled).partition]);
+}
+
+#[test]
+fn an_attempt_that_should_not_run_is_cancelled_again_at_the_next_heartbeat() {
+    let mut fixture = Fixture::new(&[]);
+    fixture.lead(vec![]);
+    fixture.register(TM1, 1, vec![]);
+    let (right, wrong) = (attempt(SOURCE, 0, NOW), attempt(SOURCE, 1, NOW));
+    let attempts = vec![right, wrong];
+    let response = HeartbeatResponse { token: NOW, session: SessionId(1), attempts };
+    fixture.tell(Address::executor(TM1), response);
+    let cancelled = fixture.sent(|_, message| match message {
+        Message::CancelTask(message) => Some(message.attempt),
+        _ => None,
+    });
+    assert_eq!(cancelled, [wrong]);
+}
+
+#[test]
+fn what_names_no_result_of_the_job_is_released_and_never_a_panic() {
+    let mut foreign = partition(attempt(SOURCE, 0, OLD));
+    foreign.partition.data_set = IntermediateDataSetId(77);
+    let mut fixture = Fixture::new(&[]);
+    fixture.lead(sources_finished());
+    fixture.register(TM1, 1, vec![foreign.clone()]);
+    fixture.event(Event::Timer(RECOVERY_TIMEOUT));
+    fixture.durable();
+    fixture.register(TM2, 1, vec![foreign.clone()]);
+    assert_eq!(fixture.released(), [foreign.partition; 2]);
+    let running = attempt(SOURCE, 0, NOW);
+    let state = TaskState::Finished {
+        partitions: vec![foreign],
+        committables: vec![],
+        metrics: IoMetrics::default(),
+    };
+    fixture.state(running, state);
+    assert!(!fixture.master.execution.is_finished(running.subtask));
+}
+
+#[test]
+fn a_store_that_fails_after_the_jobs_end_does_not_keep_the_process_alive() {
+    let mut fixture = Fixture::new(&[]);
+    fixture.event(Event::Start);
+    fixture.grant(true, Some(JobResult::Clean(JobOutcome::Finished { committed: 2 })));
+    commit(&mut fixture, &mut Vec::new());
+    let failure = crate::job_event::StoreFailure { message: "no".to_owned() };
+    fixture.tell(Address::WRITER, crate::message::JobEventStoreFailed { token: NOW, failure });
     assert_eq!(fixture.effects.last(), Some(&Effect::Exit(ExitStatus::Success)));
 }
 

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use crate::actor::{Outbox, Time};
 use crate::ids::{Address, ExecutionAttemptId, ProcessId, ResultPartitionId, SessionId};
 use crate::message::{
-    GetAndRetainPartitionWithMetrics, HeartbeatRequest, JobTerminated, PartitionReport, RegisterTaskManager,
-    RegistrationSuccess,
+    CancelTask, GetAndRetainPartitionWithMetrics, HeartbeatRequest, HeartbeatResponse, JobTerminated,
+    PartitionReport, RegisterTaskManager, RegistrationSuccess,
 };
 use crate::note::Note;
 use crate::scheduler::SubtaskState;
@@ -62,7 +62,7 @@ impl JobMaster {
         let RegisterTaskManager { process, session, slots, .. } = *message;
         let executor = Address::executor(process);
         out.send(executor, RegistrationSuccess { token: self.token, session });
-        if matches!(self.phase, Phase::Done) {
+        if matches!(self.phase, Phase::Done { .. } | Phase::CleaningUp { .. }) {
             out.send(executor, JobTerminated { token: self.token });
             return;
         }
@@ -76,7 +76,7 @@ impl JobMaster {
         self.workers.registered.insert(process, Worker { session, last_heard: now });
         self.slots.add(process, slots);
         out.note(Note::TaskManagerRegistered { process });
-        self.schedule(now, out);
+        self.schedule(out);
     }
 
     pub(super) fn partition_report(
@@ -95,11 +95,21 @@ impl JobMaster {
             matches!(self.phase, Phase::RecordingJob | Phase::OpeningStore | Phase::Reconciling(_));
         if before_recovery_ends {
             let partitions = message.partitions.into_iter();
+            let (partitions, foreign): (Vec<_>, Vec<_>) =
+                partitions.partition(|p| self.execution.is_output(p.partition));
+            if !foreign.is_empty() {
+                let foreign = foreign.into_iter().map(|p| p.partition).collect();
+                self.send_releases([(process, foreign)].into(), out);
+            }
+            let partitions = partitions.into_iter();
             self.workers.reported.extend(partitions.map(|p| (p.partition, (process, p.subpartition_bytes))));
             self.check_partitions(now, out);
         } else {
             let untracked = message.partitions.iter().map(|p| p.partition);
-            let untracked: Vec<_> = untracked.filter(|&p| self.tracker.get(p).is_none()).collect();
+            // A producer that is deployed there may have finished with a report still to come.
+            let running = |p: ResultPartitionId| self.execution.deployed_at(p.producer) == Some(process);
+            let untracked = untracked.filter(|&p| self.tracker.get(p).is_none() && !running(p));
+            let untracked: Vec<_> = untracked.collect();
             if !untracked.is_empty() {
                 self.send_releases([(process, untracked)].into(), out);
             }
@@ -111,6 +121,26 @@ impl JobMaster {
             && worker.session == session
         {
             worker.last_heard = now;
+        }
+    }
+
+    /// What runs there and should not was cancelled by a message that got lost: it is cancelled again.
+    pub(super) fn heartbeat_response(
+        &mut self,
+        now: Time,
+        from: Address,
+        message: &HeartbeatResponse,
+        out: &mut Outbox,
+    ) {
+        let process = from.process;
+        if message.token != self.token || !self.workers.is_session(process, message.session) {
+            return;
+        }
+        self.heard_from(now, process, message.session);
+        for &attempt in &message.attempts {
+            if self.execution.deployed_at(attempt) != Some(process) {
+                out.send(from, CancelTask { token: self.token, attempt });
+            }
         }
     }
 

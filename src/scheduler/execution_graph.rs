@@ -194,6 +194,12 @@ impl ExecutionGraph {
         self.graph.vertex(consumer).inputs.iter().position(|&input| input == data_set).unwrap_or(usize::MAX)
     }
 
+    /// Whether the job graph has such a result. What comes from outside may name others.
+    pub fn is_output(&self, partition: ResultPartitionId) -> bool {
+        let edge = self.graph.edges.get(partition.data_set.0 as usize);
+        edge.is_some_and(|edge| edge.producer == partition.producer.subtask.vertex)
+    }
+
     /// Whether some consumer of the partition has not finished, or is not even known.
     pub fn is_needed(&self, data_set: IntermediateDataSetId, index: u32) -> bool {
         self.consumers(data_set, index)
@@ -248,7 +254,7 @@ impl ExecutionGraph {
             })
             .flat_map(|finish| finish.partitions.iter().filter(|p| p.partition.data_set == data_set))
             .flat_map(|partition| &partition.subpartition_bytes)
-            .sum()
+            .fold(0, |sum: u64, &bytes| sum.saturating_add(bytes))
     }
 
     /// Number of tasks that are (finished, running, known).

@@ -16,12 +16,22 @@ pub struct Input {
     pub subpartitions: u32,
 }
 
-/// The ranges of each of `parallelism` subtasks. A forwarded edge has as many partitions as the
-/// consumer has subtasks; any other has at least as many subpartitions.
-pub fn input_ranges(inputs: &[Input], parallelism: u32) -> Vec<InputRanges> {
-    (0..parallelism)
+/// The ranges of each of `parallelism` subtasks. `None` if an edge cannot be read by so many: a
+/// forwarded edge has one partition for each subtask, any other at least as many subpartitions.
+pub fn input_ranges(inputs: &[Input], parallelism: u32) -> Option<Vec<InputRanges>> {
+    let readable = |input: &Input| match input.partitioner {
+        Partitioner::Forward => input.partitions == parallelism,
+        Partitioner::Hash | Partitioner::Rebalance => {
+            input.partitions > 0 && input.subpartitions >= parallelism
+        }
+    };
+    if parallelism == 0 || !inputs.iter().all(readable) {
+        return None;
+    }
+    let ranges = (0..parallelism)
         .map(|subtask| inputs.iter().map(|input| range(input, subtask, parallelism)).collect())
-        .collect()
+        .collect();
+    Some(ranges)
 }
 
 fn range(input: &Input, subtask: u32, parallelism: u32) -> (IndexRange, IndexRange) {
@@ -62,7 +72,15 @@ mod tests {
     #[test]
     fn a_forwarded_edge_ties_each_subtask_to_one_partition() {
         let input = Input { partitioner: Partitioner::Forward, partitions: 3, subpartitions: 1 };
-        let ranges = input_ranges(&[input], 3);
+        let ranges = input_ranges(&[input], 3).unwrap();
         assert_eq!(ranges[2], [(IndexRange::new(2, 2), IndexRange::new(0, 0))]);
+        assert_eq!(input_ranges(&[input], 4), None);
+    }
+
+    #[test]
+    fn more_subtasks_than_subpartitions_are_refused() {
+        let input = Input { partitioner: Partitioner::Hash, partitions: 3, subpartitions: 2 };
+        assert!(input_ranges(&[input], 2).is_some());
+        assert_eq!(input_ranges(&[input], 3), None);
     }
 }

@@ -8,6 +8,7 @@ use crate::coordinator::CoordinatorSnapshot;
 use crate::graph::JobGraph;
 use crate::ids::{ExecutionVertexId, JobVertexId};
 use crate::job_event::JobEvent;
+use crate::message::PartitionWithMetrics;
 
 use super::{Finish, InputRanges};
 
@@ -47,6 +48,14 @@ pub fn fold(events: &[JobEvent], graph: &JobGraph) -> Result<RecoveredLog, Strin
                         "{attempt} finished, but {} was never initialized with it",
                         id.vertex
                     ));
+                }
+                let is_output = |partition: &PartitionWithMetrics| {
+                    let edge = graph.edges.get(partition.partition.data_set.0 as usize);
+                    partition.partition.producer == *attempt
+                        && edge.is_some_and(|edge| edge.producer == id.vertex)
+                };
+                if !partitions.iter().all(is_output) {
+                    return Err(format!("{attempt} finished with partitions that are not its own"));
                 }
                 let finish = Finish {
                     attempt: *attempt,

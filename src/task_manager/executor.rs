@@ -109,7 +109,9 @@ impl TaskExecutor {
     }
 
     fn heartbeat(&mut self, message: &HeartbeatRequest, out: &mut Outbox) {
-        self.connection.send(HeartbeatResponse { token: message.token, session: self.session }, out);
+        let attempts = self.tasks.running();
+        let response = HeartbeatResponse { token: message.token, session: self.session, attempts };
+        self.connection.send(response, out);
         for &attempt in &message.attempts {
             if self.tasks.is_running(attempt) {
                 continue;

@@ -23,12 +23,22 @@ pub struct ExploreArgs {
     /// Give the engine a planted bug, which the exploration must notice.
     #[arg(long, value_parser = parse_bug)]
     bug: Option<PlantedBug>,
+    /// The crash takes the JobManager's machine, with what was not synced.
+    #[arg(long)]
+    machine: bool,
+    /// In place of the scenario's.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Explore so many schedules, those of this seed and of the following ones.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    seeds: u64,
 }
 
 pub fn run(args: ExploreArgs, program: &Arc<Program>) -> CliResult {
     let scenario = load(&args.file, program)?;
-    let ExploreArgs { file, threads, limit, bug } = args;
-    let report = explore(&scenario, program, &ExploreOptions { file, threads, limit, bug })?;
+    let ExploreArgs { file, threads, limit, bug, machine, seed, seeds } = args;
+    let options = ExploreOptions { file, threads, limit, bug, machine, seed, seeds };
+    let report = explore(&scenario, program, &options)?;
     print!("{report}");
     Ok(if report.is_good() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -10,6 +10,7 @@ use revenant::note::Note;
 
 use super::{CliResult, RunArgs, load, options};
 use crate::digest::output_digest;
+use crate::oracle::Judge;
 use crate::scenario::{Fault, Outcome, Scenario};
 use crate::trace::{RunEnd, RunOutcome, TraceEvent, TraceKind};
 
@@ -29,11 +30,11 @@ pub fn run(args: &RunArgs, program: &Arc<Program>) -> CliResult {
     options.codec = args.codec;
     let outcome = crate::run::run(&scenario, program, &options);
     tell(&scenario, &outcome, program);
-    Ok(judge(&scenario, &outcome))
+    judge(&scenario, &outcome, program)
 }
 
-/// Whether the run ended as its scenario expects, with every fault.
-fn judge(scenario: &Scenario, outcome: &RunOutcome) -> ExitCode {
+/// Whether the run ended as its scenario expects, with every fault, and kept all promises.
+fn judge(scenario: &Scenario, outcome: &RunOutcome, program: &Arc<Program>) -> CliResult {
     let mut code = ExitCode::SUCCESS;
     for &fault in &outcome.vacuous {
         let fault = &scenario.faults[fault];
@@ -43,18 +44,23 @@ fn judge(scenario: &Scenario, outcome: &RunOutcome) -> ExitCode {
         );
         code = ExitCode::FAILURE;
     }
-    let met = match (&outcome.ended, scenario.expect.outcome) {
+    let met = matches!(
+        (&outcome.ended, scenario.expect.outcome),
         (RunEnd::Finished, Outcome::Finished)
-        | (RunEnd::Failed { .. }, Outcome::Failed)
-        | (RunEnd::Stuck { .. }, Outcome::Stuck) => true,
-        (RunEnd::Panicked { .. }, _) => false,
-        _ => false,
-    };
+            | (RunEnd::Failed { .. }, Outcome::Failed)
+            | (RunEnd::Stuck { .. }, Outcome::Stuck)
+    );
     if !met {
         println!("UNEXPECTED: the scenario expects {:?}", scenario.expect.outcome);
         code = ExitCode::FAILURE;
     }
-    code
+    if scenario.expect.outcome == Outcome::Finished
+        && let Err(violation) = Judge::new(scenario, program)?.judge(outcome)
+    {
+        println!("BROKEN: {violation}");
+        code = ExitCode::FAILURE;
+    }
+    Ok(code)
 }
 
 fn tell(scenario: &Scenario, outcome: &RunOutcome, program: &Arc<Program>) {

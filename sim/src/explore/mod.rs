@@ -1,21 +1,21 @@
 //! Exploration: the crash-free run of a scenario, then one run for every crash point that its
-//! JobManager passes, each judged by all oracles. Exhaustive for that one schedule, and for one
-//! crash a run. Decides nothing about what is right: that is the oracles' and the reference's.
+//! JobManager passes, each judged by all oracles; the same for each further seed. Exhaustive for
+//! these schedules, and for one crash a run. Decides nothing about what is right: that is the oracles' and the reference's.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
+use revenant::actor::Time;
 use revenant::api::Program;
 use revenant::ids::ProcessId;
 use revenant::planted::PlantedBug;
 
-use crate::oracle::judge;
+use crate::oracle::{Judge, Violation};
 use crate::point::CrashPoint;
-use crate::reference::Reference;
 use crate::run::{RunOptions, run};
-use crate::scenario::{Action, Fault, Scenario, Trigger};
-use crate::trace::RunOutcome;
+use crate::scenario::{Fault, Scenario};
 
 mod pool;
 mod progress;
@@ -32,10 +32,25 @@ pub struct ExploreOptions {
     pub file: PathBuf,
     /// All cores, if not set.
     pub threads: Option<usize>,
-    /// Only so many points, evenly spread.
+    /// Only so many points in all, evenly spread.
     pub limit: Option<usize>,
     /// A bug that the engine is given, to see whether it is seen.
     pub bug: Option<PlantedBug>,
+    /// The crash takes the JobManager's machine, with what was not synced.
+    pub machine: bool,
+    /// In place of the scenario's.
+    pub seed: Option<u64>,
+    /// How many schedules: those of this and the following seeds. 0 counts as 1.
+    pub seeds: u64,
+}
+
+/// The schedule of one seed: its crash-free run.
+struct Schedule {
+    scenario: Scenario,
+    points: Vec<CrashPoint>,
+    hash: u64,
+    end: Time,
+    broken: Option<Violation>,
 }
 
 /// Explores a scenario. An error says what is wrong with the scenario itself.
@@ -48,46 +63,69 @@ pub fn explore(
     if options.bug.is_some() {
         scenario.planted_bug = options.bug;
     }
-    let job = scenario.job();
-    let graph = program.build(&job).map_err(|error| error.to_string())?;
-    let reference = Reference::new(&graph, &job, &scenario.configuration())?;
-    let judge = |outcome: &RunOutcome| judge(&graph, &reference, outcome);
-
-    let collecting = RunOptions { collect_points: Some(ProcessId::JobManager), ..RunOptions::default() };
-    let base = run(&scenario, program, &collecting);
-    let points: Vec<CrashPoint> = base.detail.points.iter().map(|found| found.point.clone()).collect();
-    let schedule = format!("of seed {}, crash-free run of hash {:016x}", scenario.schedule.seed, base.hash);
-    if let Err(violation) = judge(&base) {
-        let replay = replay(options, None);
-        let failure = Failure { oracle: violation.oracle, message: violation.to_string(), replay };
-        return Ok(Report { schedule, points: points.len(), failures: vec![failure], ..Report::default() });
-    }
-
-    let chosen = evenly(points.len(), options.limit);
+    let first = options.seed.unwrap_or(scenario.schedule.seed);
+    let seeds = options.seeds.max(1);
+    let last =
+        first.checked_add(seeds - 1).ok_or_else(|| format!("there are no {seeds} seeds from {first}"))?;
+    let judge = Judge::new(&scenario, program)?;
     let threads = options.threads.unwrap_or_else(available_threads);
+
+    let schedules = pool::map(
+        seeds as usize,
+        threads,
+        |index| Schedule::new(&scenario, first + index as u64, program, &judge),
+        |_| (),
+    );
+    let sound = schedules.iter().filter(|schedule| schedule.broken.is_none());
+    let all: Vec<(&Schedule, &CrashPoint)> =
+        sound.flat_map(|schedule| schedule.points.iter().map(move |point| (schedule, point))).collect();
+    let chosen: Vec<_> = evenly(all.len(), options.limit).into_iter().map(|index| all[index]).collect();
+
     let bar = progress::bar(chosen.len());
     let begin = Instant::now();
     let work = |index: usize| {
-        let crashing = crashing(&scenario, &points[chosen[index]]);
+        let (schedule, point) = chosen[index];
+        let mut crashing = schedule.scenario.clone();
+        crashing.faults.push(Fault::crash_at(point.clone(), options.machine));
         let run = |codec| run(&crashing, program, &RunOptions { codec, ..RunOptions::default() });
-        survey::survey(index, run, judge)
+        survey::survey(index, run, |outcome| judge.judge(outcome))
     };
     let surveyed = pool::map(chosen.len(), threads, work, |_| bar.inc(1));
     let took = begin.elapsed();
     bar.finish_and_clear();
-    let report = Report::of(&surveyed, base.end, |index| replay(options, Some(&points[chosen[index]])));
-    Ok(Report { schedule, points: points.len(), took, threads, ..report })
+
+    let mut report = Report::of(
+        &surveyed,
+        |index| chosen[index].0.end,
+        |index| replay(options, chosen[index].0.seed(), Some(chosen[index].1)),
+    );
+    let broken = schedules.iter().filter_map(|schedule| {
+        let violation = schedule.broken.as_ref()?;
+        let replay = replay(options, schedule.seed(), None);
+        Some(Failure { oracle: violation.oracle, message: violation.to_string(), replay })
+    });
+    report.failures.splice(0..0, broken);
+    let schedule = match schedules.as_slice() {
+        [one] => format!("of seed {first}, crash-free run of hash {:016x}", one.hash),
+        _ => format!("of seeds {first} to {last}"),
+    };
+    Ok(Report { schedule, points: all.len(), took, threads, ..report })
 }
 
-/// The scenario with a crash at the point.
-fn crashing(scenario: &Scenario, point: &CrashPoint) -> Scenario {
-    let mut scenario = scenario.clone();
-    scenario.faults.push(Fault {
-        at: Trigger::Point(point.clone()),
-        action: Action::Crash { process: point.process, machine: false },
-        restart_after: None,
-    });
-    scenario
+impl Schedule {
+    fn new(scenario: &Scenario, seed: u64, program: &Arc<Program>, judge: &Judge) -> Self {
+        let mut scenario = scenario.clone();
+        scenario.schedule.seed = seed;
+        let collecting = RunOptions { collect_points: Some(ProcessId::JobManager), ..RunOptions::default() };
+        let base = run(&scenario, program, &collecting);
+        let broken = judge.judge(&base).err();
+        let points = base.detail.points.into_iter().map(|found| found.point).collect();
+        Self { scenario, points, hash: base.hash, end: base.end, broken }
+    }
+
+    const fn seed(&self) -> u64 {
+        self.scenario.schedule.seed
+    }
 }
 
 /// Indices of at most `limit` of `count` things, evenly spread and rising.
@@ -96,10 +134,19 @@ fn evenly(count: usize, limit: Option<usize>) -> Vec<usize> {
     (0..chosen).map(|index| index * count / chosen).collect()
 }
 
-fn replay(options: &ExploreOptions, point: Option<&CrashPoint>) -> String {
-    let crash = point.map_or_else(String::new, |point| format!(" --crash {point}"));
-    let bug = options.bug.map_or_else(String::new, |bug| format!(" --bug {}", bug_name(bug)));
-    format!("cargo sim run {}{crash}{bug}", options.file.display())
+/// The command line of the run: with every option that makes it another run than the file's.
+fn replay(options: &ExploreOptions, seed: u64, point: Option<&CrashPoint>) -> String {
+    let mut line = format!("cargo sim run {}", options.file.display());
+    if options.seed.is_some() || options.seeds > 1 {
+        let _ = write!(line, " --seed {seed}");
+    }
+    if let Some(point) = point {
+        let _ = write!(line, " --crash {point}{}", if options.machine { " --machine" } else { "" });
+    }
+    if let Some(bug) = options.bug {
+        let _ = write!(line, " --bug {}", bug_name(bug));
+    }
+    line
 }
 
 /// The name of a planted bug, as scenarios write it.
@@ -139,10 +186,21 @@ mod tests {
         let file = PathBuf::from("scenarios/lineitem.toml");
         let mut options = ExploreOptions { file, ..ExploreOptions::default() };
         let point: CrashPoint = "job-manager/1:master@57.1".parse().unwrap();
-        let line = "cargo sim run scenarios/lineitem.toml --crash job-manager/1:master@57.1";
-        assert_eq!(replay(&options, Some(&point)), line);
+        let of_seed_9 = |options: &ExploreOptions| replay(options, 9, Some(&point));
+        let line = "cargo sim run scenarios/lineitem.toml";
+        assert_eq!(replay(&options, 9, None), line);
+        assert_eq!(of_seed_9(&options), format!("{line} --crash job-manager/1:master@57.1"));
+        options.seeds = 2;
+        let line = format!("{line} --seed 9");
+        assert_eq!(replay(&options, 9, None), line);
+        options.seeds = 1;
+        options.seed = Some(9);
+        options.machine = true;
+        assert_eq!(replay(&options, 9, None), line);
+        let line = format!("{line} --crash job-manager/1:master@57.1 --machine");
+        assert_eq!(of_seed_9(&options), line);
         options.bug = Some(PlantedBug::KeepSplits);
-        assert_eq!(replay(&options, Some(&point)), format!("{line} --bug keep-splits"));
+        assert_eq!(of_seed_9(&options), format!("{line} --bug keep-splits"));
     }
 
     #[test]

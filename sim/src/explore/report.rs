@@ -63,22 +63,29 @@ pub struct Report {
     pub reruns: Spread,
     /// Nanoseconds of simulated time beyond the crash-free run.
     pub lost: Spread,
+    /// Crash-and-recover runs that were judged: neither crash-free nor vacuous runs, nor repetitions.
     pub runs: u64,
+    /// Messages of those runs.
     pub messages: u64,
-    /// Of the crash-and-recover runs alone.
+    /// What those runs and their oracles took, added up over the threads.
+    pub busy: Duration,
+    /// Real time in which all points were tried.
     pub took: Duration,
     pub threads: usize,
 }
 
 impl Report {
-    /// Sums up; `replay(i)` is the line that runs point `i` again, `base` the end of the crash-free
-    /// run.
-    pub fn of(surveyed: &[Surveyed], base: Time, replay: impl Fn(usize) -> String) -> Self {
+    /// Sums up; `replay(i)` is the line that runs point `i` again, `base(i)` the end of its schedule's
+    /// crash-free run.
+    pub fn of(surveyed: &[Surveyed], base: impl Fn(usize) -> Time, replay: impl Fn(usize) -> String) -> Self {
         let mut report = Self { points: surveyed.len(), tried: surveyed.len(), ..Self::default() };
         let (mut reruns, mut lost) = (Vec::new(), Vec::new());
-        for (index, Surveyed { finding, runs, messages }) in surveyed.iter().enumerate() {
-            report.runs += u64::from(*runs);
-            report.messages += messages;
+        for (index, Surveyed { finding, messages, took }) in surveyed.iter().enumerate() {
+            if !matches!(finding, Finding::Vacuous) {
+                report.runs += 1;
+                report.messages += messages;
+                report.busy += *took;
+            }
             match finding {
                 Finding::Vacuous => report.vacuous += 1,
                 Finding::Failed { oracle, message } => {
@@ -87,7 +94,7 @@ impl Report {
                 Finding::Passed(passed) => {
                     report.passed += 1;
                     reruns.push(i64::from(passed.rerun));
-                    lost.push(passed.end.0.cast_signed().saturating_sub(base.0.cast_signed()));
+                    lost.push(passed.end.0.cast_signed().saturating_sub(base(index).0.cast_signed()));
                     let classes = &mut report.classes;
                     classes.finishes_buffered += u64::from(passed.finishes.buffered);
                     classes.finishes_durable += u64::from(passed.finishes.durable);
@@ -143,13 +150,13 @@ impl fmt::Display for Report {
         writeln!(f, "run again   {min} / {median} / {max} tasks (min / median / max)")?;
         let Spread { min, median, max } = self.lost;
         writeln!(f, "time lost   {} / {} / {} simulated", Seconds(min), Seconds(median), Seconds(max))?;
-        let seconds = self.took.as_secs_f64().max(1e-9);
         writeln!(
             f,
-            "speed       {:.0} runs/s and core ({} runs, {} messages, {seconds:.1} s on {} threads)",
-            self.runs as f64 / seconds / self.threads.max(1) as f64,
+            "speed       {:.0} runs/s and core ({} crash-and-recover runs with their oracles, {} messages; {:.1} s on {} threads)",
+            self.runs as f64 / self.busy.as_secs_f64().max(1e-9),
             self.runs,
             self.messages,
+            self.took.as_secs_f64(),
             self.threads
         )?;
         for Failure { message, replay, .. } in self.failures.iter().take(LISTED) {
@@ -158,7 +165,7 @@ impl fmt::Display for Report {
         if self.failures.len() > LISTED {
             writeln!(f, "\n… and {} more", self.failures.len() - LISTED)?;
         }
-        if let Some(class) = self.missing_class() {
+        if let Some(class) = self.missing_class().filter(|_| self.failures.is_empty()) {
             writeln!(f, "\nno crash met {class}: choose a flush interval or a job that makes some do")?;
         }
         Ok(())
@@ -182,11 +189,11 @@ mod tests {
 
     fn passed(rerun: u32, end: u64, buffered: u32, durable: u32) -> Surveyed {
         let passed = Passed { end: Time(end), rerun, finishes: Finishes { buffered, durable } };
-        Surveyed { finding: Finding::Passed(passed), runs: 1, messages: 10 }
+        Surveyed { finding: Finding::Passed(passed), messages: 10, took: Duration::from_millis(5) }
     }
 
     fn report(surveyed: &[Surveyed]) -> Report {
-        Report::of(surveyed, Time(1_000_000_000), |index| format!("cargo sim run FILE --crash {index}"))
+        Report::of(surveyed, |_| Time(1_000_000_000), |index| format!("cargo sim run FILE --crash {index}"))
     }
 
     fn all_classes() -> Vec<Surveyed> {
@@ -211,14 +218,16 @@ mod tests {
     fn a_failure_a_vacuous_point_and_a_missing_class_are_each_not_good() {
         let mut failed = all_classes();
         let finding = Finding::Failed { oracle: "S2", message: "S2 at 1.0s: split 1 is lost".to_owned() };
-        failed.push(Surveyed { finding, runs: 1, messages: 0 });
+        failed.push(Surveyed { finding, messages: 0, took: Duration::ZERO });
         assert!(!report(&failed).is_good());
         let text = report(&failed).to_string();
         assert!(text.contains("S2 at 1.0s: split 1 is lost\n  cargo sim run FILE --crash 3\n"), "{text}");
 
         let mut vacuous = all_classes();
-        vacuous.push(Surveyed { finding: Finding::Vacuous, runs: 1, messages: 0 });
-        assert!(!report(&vacuous).is_good());
+        vacuous.push(Surveyed { finding: Finding::Vacuous, messages: 9, took: Duration::from_secs(9) });
+        let vacuous = report(&vacuous);
+        assert!(!vacuous.is_good());
+        assert_eq!((vacuous.runs, vacuous.messages, vacuous.busy), (3, 30, Duration::from_millis(15)));
 
         let missing = report(&all_classes()[..2]);
         assert!(!missing.is_good());

@@ -1,6 +1,8 @@
 //! One crash point: the run that crashes there, judged. Every tenth is run a second time with each
 //! message through its codec, and both must be the same run.
 
+use std::time::{Duration, Instant};
+
 use revenant::actor::Time;
 
 use crate::oracle::{Finishes, Verdict, Violation};
@@ -32,8 +34,10 @@ pub struct Passed {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Surveyed {
     pub finding: Finding,
-    pub runs: u32,
+    /// Messages of the judged run.
     pub messages: u64,
+    /// Of the judged run and its judgement; zero if it was vacuous.
+    pub took: Duration,
 }
 
 /// Runs point number `index` with `run(codec)` and judges it.
@@ -42,21 +46,21 @@ pub fn survey(
     run: impl Fn(bool) -> RunOutcome,
     judge: impl Fn(&RunOutcome) -> Result<Verdict, Violation>,
 ) -> Surveyed {
+    let begin = Instant::now();
     let outcome = run(false);
-    let mut surveyed = Surveyed { finding: Finding::Vacuous, runs: 1, messages: outcome.messages };
+    let messages = outcome.messages;
     if !outcome.vacuous.is_empty() {
-        return surveyed;
+        return Surveyed { finding: Finding::Vacuous, messages, took: Duration::ZERO };
     }
-    surveyed.finding = match judge(&outcome) {
+    let finding = match judge(&outcome) {
         Ok(verdict) => {
             Finding::Passed(Passed { end: outcome.end, rerun: verdict.rerun, finishes: verdict.finishes })
         }
         Err(violation) => Finding::Failed { oracle: violation.oracle, message: violation.to_string() },
     };
+    let mut surveyed = Surveyed { finding, messages, took: begin.elapsed() };
     if index % 10 == WITH_CODEC {
         let encoded = run(true);
-        surveyed.runs += 1;
-        surveyed.messages += encoded.messages;
         if encoded.hash != outcome.hash && matches!(surveyed.finding, Finding::Passed(_)) {
             let message = format!(
                 "the run with every message through its codec has hash {:016x}, without {:016x}",
@@ -100,7 +104,7 @@ mod tests {
         assert_eq!(survey(0, |_| outcome(false, 1), good).finding, Finding::Vacuous);
         let passed = survey(0, |_| outcome(true, 1), good);
         let finding = Passed { end: Time(7), rerun: 3, finishes: Finishes::default() };
-        assert_eq!(passed, Surveyed { finding: Finding::Passed(finding), runs: 1, messages: 5 });
+        assert_eq!((passed.finding, passed.messages), (Finding::Passed(finding), 5));
     }
 
     #[test]
@@ -121,7 +125,7 @@ mod tests {
             let surveyed = survey(index, run, good);
             let compared = index % 10 == 9;
             assert_eq!(matches!(surveyed.finding, Finding::Failed { oracle: "codec", .. }), compared);
-            assert_eq!(surveyed.runs, if compared { 2 } else { 1 });
+            assert_eq!(surveyed.messages, 5);
         }
     }
 }

@@ -4,11 +4,14 @@
 //! with the accused would be wrong together with it.
 
 use std::fmt;
+use std::sync::Arc;
 
 use revenant::actor::Time;
+use revenant::api::Program;
 use revenant::graph::JobGraph;
 
 use crate::reference::Reference;
+use crate::scenario::Scenario;
 use crate::trace::RunOutcome;
 
 mod durable;
@@ -65,9 +68,30 @@ pub struct Verdict {
     pub finishes: Finishes,
 }
 
+/// Knows what runs of one scenario's job must have kept to, at any seed and under any fault.
+pub struct Judge {
+    graph: Arc<JobGraph>,
+    reference: Reference,
+}
+
+impl Judge {
+    /// An error says what is wrong with the job.
+    pub fn new(scenario: &Scenario, program: &Program) -> Result<Self, String> {
+        let job = scenario.job();
+        let graph = program.build(&job).map_err(|error| error.to_string())?;
+        let reference = Reference::new(&graph, &job, &scenario.configuration())?;
+        Ok(Self { graph, reference })
+    }
+
+    /// Judges a run by every oracle. The first broken promise is returned.
+    pub fn judge(&self, outcome: &RunOutcome) -> Result<Verdict, Violation> {
+        judge(&self.graph, &self.reference, outcome)
+    }
+}
+
 /// Judges a run by every oracle. The first broken promise is returned: causes come before effects,
 /// so that a re-run that should not be is named before the output that it spoils.
-pub fn judge(graph: &JobGraph, reference: &Reference, outcome: &RunOutcome) -> Result<Verdict, Violation> {
+fn judge(graph: &JobGraph, reference: &Reference, outcome: &RunOutcome) -> Result<Verdict, Violation> {
     let history = History::new(graph, reference.shape(), outcome);
     s9_fencing::check(&history)?;
     s13_attempts::check(&history)?;

@@ -51,6 +51,7 @@ impl Default for Engine {
 }
 
 /// How a run is watched; nothing here changes what happens.
+#[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RunOptions {
     pub engine: Engine,
@@ -60,6 +61,8 @@ pub struct RunOptions {
     pub keep_chain: bool,
     /// Keeps each event as text.
     pub keep_text: bool,
+    /// Keeps each message.
+    pub keep_messages: bool,
     /// Collects the crash points of this process.
     pub collect_points: Option<ProcessId>,
 }

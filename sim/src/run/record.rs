@@ -7,7 +7,7 @@ use revenant::ids::{ActorId, ProcessId};
 
 use super::RunOptions;
 use crate::digest::Digest;
-use crate::trace::{FoundPoint, RunDetail, TraceEvent, TraceKind};
+use crate::trace::{Delivered, FoundPoint, RunDetail, TraceEvent, TraceKind};
 
 #[derive(Debug, Default)]
 pub struct Record {
@@ -18,6 +18,7 @@ pub struct Record {
     pub detail: RunDetail,
     keep_chain: bool,
     keep_text: bool,
+    keep_messages: bool,
 }
 
 impl Record {
@@ -26,6 +27,7 @@ impl Record {
             hash: Digest::of(seed, "run"),
             keep_chain: options.keep_chain,
             keep_text: options.keep_text,
+            keep_messages: options.keep_messages,
             ..Self::default()
         }
     }
@@ -63,6 +65,13 @@ impl Record {
         }
         if self.keep_text {
             self.detail.text.push(format!("{time} {process}/{incarnation}:{actor} {event:?}"));
+        }
+        if self.keep_messages
+            && let Event::Message { from, message } = event
+        {
+            let (position, from, message) = (self.trace.len(), *from, message.clone());
+            let delivered = Delivered { position, time, from, process, incarnation, actor, message };
+            self.detail.messages.push(delivered);
         }
         self.events
     }

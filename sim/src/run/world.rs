@@ -149,7 +149,7 @@ impl Shared {
         self.options.engine
     }
 
-    /// The TaskManagers and the three others before them: see [`Scenario::processes`].
+    /// The TaskManagers and three others: see [`Scenario::processes`].
     pub const fn process_count(&self) -> usize {
         3 + self.scenario.cluster.task_managers as usize
     }
@@ -158,10 +158,13 @@ impl Shared {
         let index = match process {
             ProcessId::HighAvailability => 0,
             ProcessId::Client => 1,
-            ProcessId::JobManager => 2,
-            ProcessId::TaskManager(n) => 2 + n as usize,
+            ProcessId::TaskManager(n) if (1..=self.scenario.cluster.task_managers).contains(&n) => {
+                1 + n as usize
+            }
+            ProcessId::TaskManager(_) => return None,
+            ProcessId::JobManager => self.process_count() - 1,
         };
-        (index < self.process_count()).then_some(index)
+        Some(index)
     }
 
     pub fn boot_offset(&self, process: ProcessIndex) -> Duration {

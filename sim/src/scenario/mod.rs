@@ -175,11 +175,13 @@ impl Scenario {
         config
     }
 
-    /// The processes of the cluster, in the order in which they are started.
+    /// The processes of the cluster, in the order in which they are started: the JobManager last, so
+    /// that whatever is to die together with it is alive.
     pub fn processes(&self) -> impl Iterator<Item = ProcessId> {
-        [ProcessId::HighAvailability, ProcessId::Client, ProcessId::JobManager]
+        [ProcessId::HighAvailability, ProcessId::Client]
             .into_iter()
             .chain((1..=self.cluster.task_managers).map(ProcessId::TaskManager))
+            .chain([ProcessId::JobManager])
     }
 
     /// As a TOML file that loads as the same scenario.

@@ -53,7 +53,7 @@ fn a_job_that_does_not_exist_is_an_error_of_its_line() {
     let text = "\n[job]\nname = 'toys'\n";
     let scenario = Scenario::parse("a.toml", text).unwrap();
     let error = scenario.check_text("a.toml", text, &program()).unwrap_err().to_string();
-    assert_eq!(error, "a.toml:3: there is no job 'toys'; this program has: toy");
+    assert_eq!(error, "a.toml:3: there is no job 'toys', did you mean 'toy'?; this program has: toy");
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn a_file_that_cannot_be_read_is_an_error_without_a_line() {
 #[test]
 fn a_scenario_survives_being_written_and_read() {
     let scenario = scenario(
-        "[job.arguments]\nscale-factor = 0.0001\nsplits = 6\n\
+        "[job.arguments]\nmode = 'none'\nrounds = 6\n\
          [cluster]\ntask-managers = 5\nrestart-after = 'never'\n\
          [config]\n'execution.batch.job-recovery.enabled' = true\n\
          [network]\nlatency = '1 ms..20 ms'\nin-flight-at-crash = 'lost'\n\
@@ -74,7 +74,7 @@ fn a_scenario_survives_being_written_and_read() {
     );
     let text = scenario.to_toml();
     assert_eq!(Scenario::parse("again", &text).unwrap_or_else(|error| panic!("{error}\n{text}")), scenario);
-    assert_eq!(scenario.job().arguments[0], ("scale-factor".to_owned(), "0.0001".to_owned()));
+    assert_eq!(scenario.job().arguments[1], ("rounds".to_owned(), "6".to_owned()));
     assert!(scenario.configuration().job_recovery_enabled);
 }
 
@@ -82,13 +82,18 @@ fn a_scenario_survives_being_written_and_read() {
 fn every_scenario_of_the_project_can_be_read_and_recovers_its_job() {
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../scenarios");
     let mut read = 0;
-    for entry in std::fs::read_dir(directory).unwrap() {
-        let path = entry.unwrap().path();
-        let text = std::fs::read_to_string(&path).unwrap();
-        let scenario = Scenario::parse(&path.display().to_string(), &text);
-        let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
-        assert!(scenario.configuration().job_recovery_enabled, "{}", path.display());
-        read += 1;
+    for directory in [directory.to_owned(), format!("{directory}/regressions")] {
+        for entry in std::fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).unwrap();
+            let scenario = Scenario::parse(&path.display().to_string(), &text);
+            let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
+            assert!(scenario.configuration().job_recovery_enabled, "{}", path.display());
+            read += 1;
+        }
     }
-    assert!(read >= 4);
+    assert!(read >= 8);
 }

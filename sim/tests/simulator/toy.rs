@@ -10,7 +10,7 @@ use revenant::actor::{Actor, Boot, DiskOpId, Event, ExitStatus, Outbox, Purpose,
 use revenant::api::{JobError, JobParameters, Program, StreamExecutionEnvironment};
 use revenant::connectors::{CsvSink, NumberSequenceSource};
 use revenant::disk::{DiskOp, DiskOutput, Volume};
-use revenant::ids::{ActorId, Address, ProcessId};
+use revenant::ids::{ActorId, Address, FencingToken, ProcessId};
 use revenant::message::{
     FlushJobEvents, JobEventsDurable, JobOutcome, JobResult, JobStatus, JobStatusReport, LeaderChanged,
     Message, RequestJobStatus,
@@ -123,7 +123,10 @@ impl Actor for Writer {
                 disk(out, 3, DiskOp::ReadRange { path, offset: 0, length: 1000 });
             }
             Event::Disk { op: DiskOpId(3), result: Ok(DiskOutput::Data(bytes)) } => {
-                out.send(Address::MASTER, JobEventsDurable { sequence: bytes.len() as u64 });
+                out.send(
+                    Address::MASTER,
+                    JobEventsDurable { token: FencingToken::default(), sequence: bytes.len() as u64 },
+                );
             }
             Event::Message { message: Message::FlushJobEvents(_), .. } => {
                 disk(out, 4, DiskOp::Append { path, bytes: Bytes::from_static(b"x") });

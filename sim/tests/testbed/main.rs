@@ -2,8 +2,11 @@
 
 mod exploration;
 mod planted_bugs;
+mod properties;
+mod regressions;
+mod snapshots;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use revenant::api::Program;
@@ -37,6 +40,20 @@ fn program() -> Arc<Program> {
     Arc::new(revenant::jobs::registry())
 }
 
+/// The files of a directory below `scenarios`, in the order of their names.
+fn scenario_files(below: &str) -> Vec<PathBuf> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios").join(below);
+    let entries = std::fs::read_dir(&directory)
+        .unwrap_or_else(|error| panic!("{} cannot be read: {error}", directory.display()));
+    let mut files: Vec<PathBuf> = entries
+        .map(|entry| entry.unwrap_or_else(|error| panic!("{}: {error}", directory.display())).path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
+        .collect();
+    files.sort();
+    assert!(!files.is_empty(), "{} has no scenario", directory.display());
+    files
+}
+
 fn scenario(text: &str) -> Scenario {
     Scenario::parse("test", text).expect("a scenario of the tests is right")
 }
@@ -48,6 +65,7 @@ fn explored(text: &str, bug: Option<PlantedBug>, threads: Option<usize>) -> Repo
 fn explored_seed(text: &str, seed: u64, bug: Option<PlantedBug>, threads: Option<usize>) -> Report {
     let mut scenario = scenario(text);
     scenario.schedule.seed = seed;
-    let options = ExploreOptions { file: PathBuf::from("test.toml"), threads, limit: None, bug };
+    let file = PathBuf::from("test.toml");
+    let options = ExploreOptions { file, threads, bug, ..ExploreOptions::default() };
     explore(&scenario, &program(), &options).expect("the job has a reference")
 }

@@ -1,0 +1,182 @@
+//! What holds of any input: the job event log's format, and the tiling of consumers' inputs.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use revenant::graph::Partitioner;
+use revenant::ids::{
+    ExecutionAttemptId, ExecutionVertexId, FencingToken, IntermediateDataSetId, JobVertexId, ProcessId,
+    ResultPartitionId,
+};
+use revenant::job_event::JobEvent;
+use revenant::job_event::record::{FileContents, Tail, header, read_file, write_record};
+use revenant::job_event::replay::{LogFile, replay};
+use revenant::message::{Committable, IndexRange, IoMetrics, PartitionWithMetrics};
+use revenant::scheduler::{Input, input_ranges};
+
+const EPOCH: FencingToken = FencingToken(3);
+
+fn subtask() -> impl Strategy<Value = ExecutionVertexId> {
+    (any::<u32>(), any::<u32>())
+        .prop_map(|(vertex, subtask)| ExecutionVertexId::new(JobVertexId(vertex), subtask))
+}
+
+fn attempt() -> impl Strategy<Value = ExecutionAttemptId> {
+    (subtask(), any::<u64>(), any::<u32>()).prop_map(|(subtask, epoch, number)| ExecutionAttemptId {
+        subtask,
+        epoch: FencingToken(epoch),
+        number,
+    })
+}
+
+fn partition() -> impl Strategy<Value = PartitionWithMetrics> {
+    (any::<u32>(), attempt(), vec(any::<u64>(), 0..4)).prop_map(|(data_set, producer, subpartition_bytes)| {
+        let partition = ResultPartitionId { data_set: IntermediateDataSetId(data_set), producer };
+        PartitionWithMetrics { partition, subpartition_bytes }
+    })
+}
+
+fn range() -> impl Strategy<Value = IndexRange> {
+    (any::<u32>(), any::<u32>()).prop_map(|(a, b)| IndexRange::new(a.min(b), a.max(b)))
+}
+
+fn event() -> impl Strategy<Value = JobEvent> {
+    let started = (any::<u64>(), any::<u64>(), vec((any::<u64>(), any::<u64>()), 0..4)).prop_map(
+        |(token, fingerprint, accepted)| JobEvent::EpochStarted {
+            token: FencingToken(token),
+            fingerprint,
+            accepted: accepted.into_iter().map(|(epoch, length)| (FencingToken(epoch), length)).collect(),
+        },
+    );
+    let initialized = (any::<u32>(), any::<u32>(), vec(vec((range(), range()), 0..3), 0..3)).prop_map(
+        |(vertex, parallelism, inputs)| JobEvent::ExecutionJobVertexInitialized {
+            vertex: JobVertexId(vertex),
+            parallelism,
+            inputs,
+        },
+    );
+    let finished = (
+        attempt(),
+        any::<u32>(),
+        vec(partition(), 0..3),
+        vec((".*", ".*"), 0..3),
+        any::<[u64; 4]>(),
+        proptest::option::of(vec(any::<u8>(), 0..40)),
+    )
+        .prop_map(|(attempt, location, partitions, committables, metrics, coordinator)| {
+            let [records_in, records_out, bytes_in, bytes_out] = metrics;
+            let committable = |(pending, target)| Committable { pending, target };
+            JobEvent::ExecutionVertexFinished {
+                attempt,
+                location: ProcessId::TaskManager(location),
+                partitions,
+                committables: committables.into_iter().map(committable).collect(),
+                metrics: IoMetrics { records_in, records_out, bytes_in, bytes_out },
+                coordinator: coordinator.map(Into::into),
+            }
+        });
+    prop_oneof![
+        started,
+        initialized,
+        finished,
+        vec(subtask(), 0..4).prop_map(|subtasks| JobEvent::ExecutionVertexReset { subtasks }),
+        ".*".prop_map(|reason| JobEvent::HistoryDiscarded { reason }),
+    ]
+}
+
+fn file(events: &[JobEvent]) -> Vec<u8> {
+    let mut bytes = header().to_vec();
+    for (sequence, event) in (0..).zip(events) {
+        write_record(&mut bytes, sequence, EPOCH, event);
+    }
+    bytes
+}
+
+fn read(contents: &FileContents) -> Vec<JobEvent> {
+    contents.records.iter().map(|(_, record)| record.event.clone()).collect()
+}
+
+/// Replays the bytes as the log's one file; only that it ends matters.
+fn replay_alone(bytes: &[u8]) {
+    let outcome = replay(&[LogFile { path: "log", epoch: EPOCH, bytes }], 1);
+    assert!(outcome.replay.damage.is_none() || outcome.replay.events.is_empty());
+}
+
+proptest! {
+    #[test]
+    fn a_log_gives_back_what_was_written(events in vec(event(), 0..8)) {
+        let bytes = file(&events);
+        let contents = read_file(&bytes, EPOCH);
+        prop_assert_eq!(read(&contents), events);
+        prop_assert_eq!((contents.end, contents.tail), (bytes.len() as u64, Tail::Clean));
+    }
+
+    #[test]
+    fn a_log_cut_anywhere_gives_the_events_before_the_cut(
+        events in vec(event(), 1..6), cut in any::<proptest::sample::Index>(),
+    ) {
+        let bytes = file(&events);
+        let cut = &bytes[..cut.index(bytes.len())];
+        let contents = read_file(cut, EPOCH);
+        let found = read(&contents);
+        prop_assert_eq!(&found[..], &events[..found.len()]);
+        let next = file(&events[..(found.len() + 1).min(events.len())]).len();
+        prop_assert!(found.len() == events.len() || cut.len() < next, "a whole record was not read");
+        let damaged = matches!(contents.tail, Tail::Damaged { .. });
+        prop_assert!(!damaged, "a cut is not damage: {:?}", contents.tail);
+        replay_alone(cut);
+    }
+
+    #[test]
+    fn changed_bytes_give_a_prefix_and_are_reported(
+        events in vec(event(), 1..6),
+        flips in vec((any::<proptest::sample::Index>(), 1..=u8::MAX), 1..4),
+    ) {
+        let sound = file(&events);
+        let mut bytes = sound.clone();
+        for (at, mask) in flips {
+            let at = at.index(bytes.len());
+            bytes[at] ^= mask;
+        }
+        let contents = read_file(&bytes, EPOCH);
+        let found = read(&contents);
+        prop_assert!(found.len() <= events.len());
+        prop_assert_eq!(&found[..], &events[..found.len()]);
+        // Flips of one byte may undo each other.
+        prop_assert_eq!(contents.tail == Tail::Clean, bytes == sound);
+        replay_alone(&bytes);
+    }
+
+    #[test]
+    fn rubbish_is_read_without_a_panic(rubbish in vec(any::<u8>(), 0..200), with_header in any::<bool>()) {
+        let start = if with_header { header().to_vec() } else { Vec::new() };
+        let bytes = [start, rubbish].concat();
+        prop_assert!(read_file(&bytes, EPOCH).end <= bytes.len() as u64);
+        replay_alone(&bytes);
+    }
+
+    /// S4: each cell of partitions × subpartitions is read by exactly one subtask.
+    #[test]
+    fn the_inputs_of_a_consumer_tile_its_producers(
+        partitions in 1..12u32, parallelism in 1..12u32, more in 0..12u32, hash in any::<bool>(),
+    ) {
+        let partitioner = if hash { Partitioner::Hash } else { Partitioner::Rebalance };
+        let shared = Input { partitioner, partitions, subpartitions: parallelism + more };
+        let forwarded =
+            Input { partitioner: Partitioner::Forward, partitions: parallelism, subpartitions: 1 };
+        let inputs = [shared, forwarded];
+        let ranges = input_ranges(&inputs, parallelism);
+        prop_assert_eq!(ranges.len(), parallelism as usize);
+        for (edge, input) in inputs.iter().enumerate() {
+            let mut readers = vec![0; (input.partitions * input.subpartitions) as usize];
+            for (partitions, subpartitions) in ranges.iter().map(|of_subtask| of_subtask[edge]) {
+                for partition in partitions.start..=partitions.end {
+                    for subpartition in subpartitions.start..=subpartitions.end {
+                        readers[(partition * input.subpartitions + subpartition) as usize] += 1;
+                    }
+                }
+            }
+            prop_assert!(readers.iter().all(|&count| count == 1), "edge {}: {:?}", edge, readers);
+        }
+    }
+}
