@@ -15,25 +15,36 @@ use crate::shuffle::ShuffleService;
 use crate::task::TaskActor;
 use crate::task_manager::TaskExecutor;
 
-/// The actors of a fresh incarnation, in the order in which they get [`Event::Start`].
-pub fn actors(boot: &Boot, program: &Arc<Program>) -> Vec<(ActorId, Box<dyn Actor>)> {
-    match boot.process {
-        ProcessId::HighAvailability => {
-            vec![(ActorId::HighAvailability, Box::new(HighAvailability::new(boot)))]
-        }
-        ProcessId::JobManager => {
-            let master: Box<dyn Actor> = match JobMaster::new(boot, program) {
-                Ok(master) => Box::new(master),
-                Err(reason) => Box::new(Refusal { reason }),
-            };
-            vec![(ActorId::Writer, Box::new(JobEventWriter::new(boot))), (ActorId::Master, master)]
-        }
-        ProcessId::TaskManager(_) => vec![
-            (ActorId::Shuffle, Box::new(ShuffleService::new(boot))),
-            (ActorId::Executor, Box::new(TaskExecutor::new(boot))),
-        ],
-        ProcessId::Client => vec![(ActorId::Client, Box::new(Client::new(boot, false)))],
+/// The actors that a process begins with, in the order in which they get [`Event::Start`].
+pub const fn actor_ids(process: ProcessId) -> &'static [ActorId] {
+    match process {
+        ProcessId::HighAvailability => &[ActorId::HighAvailability],
+        ProcessId::JobManager => &[ActorId::Writer, ActorId::Master],
+        ProcessId::TaskManager(_) => &[ActorId::Shuffle, ActorId::Executor],
+        ProcessId::Client => &[ActorId::Client],
     }
+}
+
+/// The actors of a fresh incarnation: those of [`actor_ids`], in that order.
+pub fn actors(boot: &Boot, program: &Arc<Program>) -> Vec<(ActorId, Box<dyn Actor>)> {
+    let ids = actor_ids(boot.process).iter();
+    ids.filter_map(|&id| Some((id, actor(boot, program, id)?))).collect()
+}
+
+/// One actor of a fresh incarnation; `None` for a task, which [`task_actor`] makes.
+pub fn actor(boot: &Boot, program: &Arc<Program>, id: ActorId) -> Option<Box<dyn Actor>> {
+    Some(match id {
+        ActorId::HighAvailability => Box::new(HighAvailability::new(boot)),
+        ActorId::Master => match JobMaster::new(boot, program) {
+            Ok(master) => Box::new(master),
+            Err(reason) => Box::new(Refusal { reason }),
+        },
+        ActorId::Writer => Box::new(JobEventWriter::new(boot)),
+        ActorId::Shuffle => Box::new(ShuffleService::new(boot)),
+        ActorId::Executor => Box::new(TaskExecutor::new(boot)),
+        ActorId::Client => Box::new(Client::new(boot, false)),
+        ActorId::Task(_) => return None,
+    })
 }
 
 /// The actor of one task. It reports a job that cannot be built as the task's failure.
@@ -50,6 +61,31 @@ impl Actor for Refusal {
     fn handle(&mut self, _now: Time, event: Event, out: &mut Outbox) {
         if event == Event::Start {
             out.exit(ExitStatus::Failure(self.reason.clone()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Configuration;
+    use crate::ids::SessionId;
+
+    #[test]
+    fn every_process_has_the_actors_of_its_list() {
+        let processes = [
+            ProcessId::HighAvailability,
+            ProcessId::JobManager,
+            ProcessId::TaskManager(1),
+            ProcessId::Client,
+        ];
+        for process in processes {
+            let config = Configuration::default();
+            let boot = Boot { process, session: SessionId(1), config, volumes: vec![] };
+            let actors = actors(&boot, &Arc::new(Program::new()));
+            let ids: Vec<ActorId> = actors.into_iter().map(|(id, _)| id).collect();
+            assert_eq!(ids, actor_ids(process));
+            assert!(!ids.is_empty());
         }
     }
 }

@@ -15,6 +15,9 @@ mod value;
 use value::OptionValue;
 pub use value::{MemorySize, RestartStrategy, parse_duration};
 
+/// The highest parallelism of an operator, as in Flink.
+pub const MAX_PARALLELISM: u32 = 32_768;
+
 /// What is wrong with an option, and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
@@ -128,16 +131,16 @@ options! {
     cluster_id: String ["a name of letters, digits, '-' and '_'", |v| is_name(v)]
         = "high-availability.cluster-id", "default";
     /// Lower bound of a decided parallelism.
-    min_parallelism: u32 ["a whole number from 1 to 32768", |v| (1..=32_768).contains(v)]
+    min_parallelism: u32 ["a whole number from 1 to 32768", |v| (1..=MAX_PARALLELISM).contains(v)]
         = "execution.batch.adaptive.auto-parallelism.min-parallelism", "1";
     /// Upper bound of a decided parallelism.
-    max_parallelism: u32 ["a whole number from 1 to 32768", |v| (1..=32_768).contains(v)]
+    max_parallelism: u32 ["a whole number from 1 to 32768", |v| (1..=MAX_PARALLELISM).contains(v)]
         = "execution.batch.adaptive.auto-parallelism.max-parallelism", "128";
     /// Bytes that one subtask should read, by which parallelism is decided.
     avg_data_volume_per_task: MemorySize ["a memory size from 1 b", |v| v.0 > 0]
         = "execution.batch.adaptive.auto-parallelism.avg-data-volume-per-task", "16 mb";
     /// Parallelism of sources that say none; at most the number of splits. 0: the maximum parallelism.
-    default_source_parallelism: u32 ["a whole number from 0 to 32768", |v| *v <= 32_768]
+    default_source_parallelism: u32 ["a whole number from 0 to 32768", |v| *v <= MAX_PARALLELISM]
         = "execution.batch.adaptive.auto-parallelism.default-source-parallelism", "0";
     /// What happens when a task fails: `none` fails the job, `fixed-delay` runs it again.
     restart_strategy: RestartStrategy ["none or fixed-delay", |_| true]
@@ -210,6 +213,20 @@ mod tests {
             config.set(option.key, option.default).unwrap();
         }
         assert_eq!(config, Configuration::default());
+    }
+
+    #[test]
+    fn the_highest_parallelism_is_the_one_that_its_options_name() {
+        let max = MAX_PARALLELISM.to_string();
+        let mut options =
+            Configuration::OPTIONS.iter().filter(|option| option.key.ends_with("-parallelism")).peekable();
+        assert!(options.peek().is_some());
+        for option in options {
+            assert!(option.expected.ends_with(&format!(" to {max}")), "{option}");
+            let mut config = Configuration::default();
+            config.set(option.key, &max).unwrap();
+            assert!(config.set(option.key, &(MAX_PARALLELISM + 1).to_string()).is_err());
+        }
     }
 
     #[test]

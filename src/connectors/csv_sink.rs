@@ -19,7 +19,7 @@ use crate::operators::OperatorContext;
 use crate::task::BodyError;
 
 use super::header::field_names;
-use super::{Sink, SinkWriter};
+use super::{PENDING_DIRECTORY, Sink, SinkWriter};
 
 /// Writes rows, structs with named fields, as CSV on the output volume.
 #[derive(Clone, Debug)]
@@ -27,9 +27,6 @@ pub struct CsvSink {
     directory: String,
 }
 
-/// Where pending files lie on the output volume. Their directory entries are durable after a sync of
-/// this directory.
-const PENDING_DIRECTORY: &str = ".pending";
 /// Bytes that are written in one piece, about a network buffer.
 const CHUNK_BYTES: usize = 32 << 10;
 

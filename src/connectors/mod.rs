@@ -23,6 +23,10 @@ pub use date::Date;
 pub use number_sequence::NumberSequenceSource;
 pub use tpch::{LineItem, TpchLineItemSource};
 
+/// Where sinks keep what is not committed, on the output volume. All files lie in the directory
+/// itself, so that their entries are durable after a sync of it.
+pub const PENDING_DIRECTORY: &str = ".pending";
+
 /// A bounded input that is read split by split (Flink's Source of FLIP-27).
 pub trait Source: Send + Sync + 'static {
     type Record: Record;

@@ -6,10 +6,9 @@
 //! and asks for nothing, in which case it takes the producer's, known or to be decided. Otherwise it
 //! is a rebalance.
 
-use super::{Exchange, GraphError, Partitioner, StreamGraph, StreamNode};
+use crate::config::MAX_PARALLELISM;
 
-/// Parallelisms beyond this are refused, as in Flink.
-const MAX_PARALLELISM: u32 = 32_768;
+use super::{Exchange, GraphError, Partitioner, StreamGraph, StreamNode};
 
 /// What is decided for one node.
 #[derive(Clone, Debug, PartialEq, Eq)]

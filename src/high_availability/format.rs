@@ -13,15 +13,6 @@ const FORMAT: Format = Format {
     payload: "a record of the high-availability service",
 };
 
-/// What a journal file says.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum FileContent {
-    /// Died while it was begun: it holds no whole record, and nothing was answered from it.
-    Unborn,
-    /// The state after its last whole record; a torn tail is cut off.
-    State(HaState),
-}
-
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("is damaged at byte {offset}: {what}")]
 pub struct Damage {
@@ -41,8 +32,9 @@ pub fn encode(number: u64, sequence: u64, record: &HaRecord, bytes: &mut Vec<u8>
     framed_log::write_record(bytes, sequence, number, record);
 }
 
-/// Reads the whole of file `number`.
-pub fn decode(number: u64, bytes: &[u8]) -> Result<FileContent, Damage> {
+/// The state after the last whole record of file `number`; a torn tail is cut off. `None` if it died
+/// while it was begun: it holds no whole record, and nothing was answered from it.
+pub fn decode(number: u64, bytes: &[u8]) -> Result<Option<HaState>, Damage> {
     let contents = FORMAT.read::<HaRecord>(bytes, number);
     if let Tail::Damaged { offset, what } = contents.tail {
         return Err(Damage { offset, what });
@@ -58,7 +50,7 @@ pub fn decode(number: u64, bytes: &[u8]) -> Result<FileContent, Damage> {
             }
         }
     }
-    Ok(state.map_or(FileContent::Unborn, FileContent::State))
+    Ok(state)
 }
 
 #[cfg(test)]
@@ -84,7 +76,7 @@ mod tests {
     #[test]
     fn a_whole_file_gives_the_state_after_its_last_record() {
         let (bytes, state, _) = file(3);
-        assert_eq!(decode(NUMBER, &bytes), Ok(FileContent::State(state)));
+        assert_eq!(decode(NUMBER, &bytes), Ok(Some(state)));
     }
 
     #[test]
@@ -93,8 +85,8 @@ mod tests {
         for length in 0..=bytes.len() {
             let whole = ends.iter().filter(|&&end| end <= length).count();
             let expected = match whole {
-                0 => FileContent::Unborn,
-                _ => FileContent::State(file(whole - 1).1),
+                0 => None,
+                _ => Some(file(whole - 1).1),
             };
             assert_eq!(decode(NUMBER, &bytes[..length]), Ok(expected), "cut at {length}");
         }
@@ -106,7 +98,7 @@ mod tests {
         for byte in [0, 0xff, b'x'] {
             let mut torn = bytes.clone();
             torn.extend_from_slice(&[byte; 100]);
-            assert_eq!(decode(NUMBER, &torn), Ok(FileContent::State(state.clone())));
+            assert_eq!(decode(NUMBER, &torn), Ok(Some(state.clone())));
         }
     }
 
@@ -134,7 +126,7 @@ mod tests {
     fn a_last_record_with_a_wrong_checksum_is_cut_off_unless_a_good_one_follows() {
         let (mut bytes, _, ends) = file(2);
         *bytes.last_mut().unwrap() ^= 1;
-        assert_eq!(decode(NUMBER, &bytes), Ok(FileContent::State(file(1).1)));
+        assert_eq!(decode(NUMBER, &bytes), Ok(Some(file(1).1)));
         encode(NUMBER, 3, &HaRecord::LeaseEnded { token: FencingToken(2) }, &mut bytes);
         assert_eq!(decode(NUMBER, &bytes).unwrap_err().offset, ends[1] as u64);
     }

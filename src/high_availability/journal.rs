@@ -6,7 +6,7 @@
 use crate::actor::{DiskOpId, Outbox, Pending, Purpose};
 use crate::disk::{DirectoryEntry, DiskError, DiskOp, DiskOutput, DiskResult, Volume};
 
-use super::format::{self, FileContent};
+use super::format;
 use super::state::{HaRecord, HaState};
 
 /// What the owner is told.
@@ -47,6 +47,9 @@ enum Step {
 }
 
 pub struct Journal {
+    cluster_id: String,
+    /// Where the job event store keeps files of the same cluster.
+    job_event_volume: Volume,
     directory: String,
     steps: Pending<Step>,
     /// Number of the newest file that exists or was tried.
@@ -58,8 +61,10 @@ pub struct Journal {
 }
 
 impl Journal {
-    pub fn new(cluster_id: &str) -> Self {
+    pub fn new(cluster_id: &str, job_event_volume: Volume) -> Self {
         Self {
+            cluster_id: cluster_id.to_owned(),
+            job_event_volume,
             directory: format!("{cluster_id}/ha"),
             steps: Pending::default(),
             number: 0,
@@ -156,12 +161,12 @@ impl Journal {
     fn understand(&mut self, bytes: &[u8], index: usize, out: &mut Outbox) -> Option<JournalEvent> {
         let number = self.old.get(index)?.0;
         match format::decode(number, bytes) {
-            Ok(FileContent::State(state)) => self.begin_after_read(&state, out),
+            Ok(Some(state)) => self.begin_after_read(&state, out),
             // An older file is deleted only when its successor is durable: then this one was.
-            Ok(FileContent::Unborn) if index == 0 && number > 1 => {
+            Ok(None) if index == 0 && number > 1 => {
                 return Some(self.damaged(number, "has lost all its records"));
             }
-            Ok(FileContent::Unborn) => self.read_or_begin(index.checked_sub(1), out),
+            Ok(None) => self.read_or_begin(index.checked_sub(1), out),
             Err(error) => return Some(self.damaged(number, &error.to_string())),
         }
         None
@@ -174,11 +179,17 @@ impl Journal {
     }
 
     fn damaged(&self, number: u64, what: &str) -> JournalEvent {
+        // Tokens begin at 1 again without a journal: what was left under the old ones has to go, too.
+        let volumes = match self.job_event_volume {
+            Volume::Ha => "volume ha".to_owned(),
+            other => format!("volumes ha and {other}"),
+        };
         JournalEvent::Damaged(format!(
-            "the high-availability journal ha:{} {what}. Nothing was changed. Restore the file from a copy, or \
-             remove the directory '{}' to start the cluster anew: its job and result are then forgotten",
+            "the high-availability journal ha:{} {what}. Nothing was changed. Restore the file from a copy; or \
+             start the cluster anew, which forgets its job and result: remove the whole directory '{}' on the \
+             {volumes} and restart the TaskManagers",
             self.path(number),
-            self.directory
+            self.cluster_id
         ))
     }
 

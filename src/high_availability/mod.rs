@@ -66,7 +66,7 @@ impl HighAvailability {
         Self {
             session_timeout: boot.config.session_timeout,
             retry: boot.config.registration_retry,
-            journal: Journal::new(&boot.config.cluster_id),
+            journal: Journal::new(&boot.config.cluster_id, boot.config.job_event_volume),
             state: HaState::default(),
             opened: false,
             writing: None,

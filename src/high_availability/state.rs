@@ -55,7 +55,10 @@ pub struct HaState {
     pub outcome: Option<JobOutcome>,
     /// Who wants to hear of leaders. Durable, so that a restart of this service loses nobody.
     pub watchers: BTreeMap<Address, SessionId>,
-    /// Sessions of leaders that a newer session of the same process replaced, oldest first.
+    /// The session of each process with which it last led, also after its lease has ended: it may
+    /// come back until a newer session of the process leads.
+    pub led: BTreeMap<ProcessId, SessionId>,
+    /// Sessions of leaders that a newer session of the same process followed, oldest first.
     pub retired: Vec<SessionId>,
 }
 
@@ -64,10 +67,8 @@ impl HaState {
         match record {
             HaRecord::Snapshot(state) => *self = state.clone(),
             HaRecord::Granted { token, process, session } => {
-                if let Some(old) =
-                    self.leader.filter(|old| old.process == *process && old.session != *session)
-                {
-                    self.retired.push(old.session);
+                if let Some(old) = self.led.insert(*process, *session).filter(|old| old != session) {
+                    self.retired.push(old);
                     let excess = self.retired.len().saturating_sub(RETIRED_MAX);
                     self.retired.drain(..excess);
                 }

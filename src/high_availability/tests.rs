@@ -34,7 +34,7 @@ impl Bench {
         let boot = Boot {
             process: ProcessId::HighAvailability,
             session: SessionId(1),
-            config: Configuration::default(),
+            config: Configuration { job_event_volume: Volume::Local, ..Configuration::default() },
             volumes: vec![Volume::Ha],
         };
         let mut bench = Self {
@@ -259,6 +259,18 @@ fn a_leader_whose_lease_ended_gets_a_new_token_when_it_comes_back() {
 }
 
 #[test]
+fn a_late_contend_of_a_session_whose_lease_ended_does_not_depose_its_successor() {
+    let mut bench = fresh();
+    bench.token(10);
+    bench.pass(61);
+    assert_eq!(bench.token(11), 2);
+    assert_eq!(bench.contend(10), []);
+    let mut bench = bench.restart();
+    assert_eq!(bench.contend(10), []);
+    assert_eq!(bench.token(11), 2);
+}
+
+#[test]
 fn the_first_commit_decision_wins_for_every_leader() {
     let mut bench = fresh();
     bench.contend(10);
@@ -358,6 +370,9 @@ fn damage_ends_the_process_with_the_files_name_and_the_offset() {
     let mut bench = Bench::start(files);
     let Some(ExitStatus::Failure(message)) = &bench.exit else { panic!("{:?}", bench.exit) };
     assert!(message.contains("ha:default/ha/journal.1 is damaged at byte 12"), "{message}");
+    for part in ["'default' on the volumes ha and local", "restart the TaskManagers"] {
+        assert!(message.contains(part), "{message}");
+    }
     assert_eq!(bench.contend(12), []);
 }
 

@@ -5,6 +5,7 @@ mod lineitem_by_ship_date;
 mod lineitem_totals;
 
 use crate::api::{JobError, JobParameters, Program};
+use crate::config::MAX_PARALLELISM;
 
 /// All of them.
 pub fn registry() -> Program {
@@ -23,7 +24,8 @@ pub fn registry() -> Program {
 
 /// An optional parallelism. Without it, the scheduler decides.
 fn parallelism(parameters: &JobParameters, name: &str) -> Result<Option<u32>, JobError> {
-    parameters.get_optional(name, "a whole number from 1 to 32768", |p| (1..=32_768).contains(p))
+    let expected = format!("a whole number from 1 to {MAX_PARALLELISM}");
+    parameters.get_optional(name, &expected, |p| (1..=MAX_PARALLELISM).contains(p))
 }
 
 #[cfg(test)]

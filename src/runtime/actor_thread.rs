@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::actor::{Actor, Effect, Event, ExitStatus, Outbox};
 use crate::ids::{ActorId, Address};
@@ -18,7 +18,7 @@ use super::timers::Timers;
 /// What lies in a mailbox.
 pub enum Envelope {
     Event(Event),
-    /// From another process: holds one of the places that such messages may take.
+    /// From another process: holds one of the mailbox's places for such messages.
     Remote(Event, OwnedSemaphorePermit),
     /// Wakes the actor up, so that it sees that it is stopped.
     Wake,
@@ -30,6 +30,9 @@ pub struct Mailbox {
     pub sender: Sender<Envelope>,
     /// Set once: no event reaches the actor any more.
     pub stopped: Arc<AtomicBool>,
+    /// Places for messages from other processes. Of its own, so that an actor that is busy with one
+    /// thing takes no room from the others.
+    pub room: Arc<Semaphore>,
 }
 
 impl Mailbox {
@@ -115,7 +118,12 @@ impl ActorThread<'_> {
             }
         }
         for effect in effects {
+            let last = matches!(effect, Effect::Exit(_));
             self.perform(effect);
+            if last {
+                // A process that ended does nothing more, as in the simulator.
+                break;
+            }
         }
     }
 

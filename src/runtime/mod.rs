@@ -4,7 +4,7 @@
 
 use crate::actor::{Actor, Boot};
 use crate::api::Program;
-use crate::ids::ActorId;
+use crate::ids::{ActorId, ProcessId};
 use crate::message::TaskDeploymentDescriptor;
 use std::sync::Arc;
 
@@ -24,16 +24,22 @@ pub use process::{Observer, ProcessOptions, RunningProcess, StartError};
 
 /// What processes consist of. Actors stay on the thread that made them.
 pub trait Engine: Send + Sync + 'static {
-    /// The actors of a fresh incarnation, always the same ids in the same order. Called once for
-    /// each of them, on its thread.
-    fn actors(&self, boot: &Boot) -> Vec<(ActorId, Box<dyn Actor>)>;
+    /// The actors of a process, in the order in which they start.
+    fn actor_ids(&self, process: ProcessId) -> &'static [ActorId];
+
+    /// One of them, of a fresh incarnation. Called on its thread; `None` if it is none of them.
+    fn actor(&self, boot: &Boot, id: ActorId) -> Option<Box<dyn Actor>>;
 
     fn task(&self, boot: &Boot, task: TaskDeploymentDescriptor) -> Box<dyn Actor>;
 }
 
 impl Engine for Arc<Program> {
-    fn actors(&self, boot: &Boot) -> Vec<(ActorId, Box<dyn Actor>)> {
-        crate::process::actors(boot, self)
+    fn actor_ids(&self, process: ProcessId) -> &'static [ActorId] {
+        crate::process::actor_ids(process)
+    }
+
+    fn actor(&self, boot: &Boot, id: ActorId) -> Option<Box<dyn Actor>> {
+        crate::process::actor(boot, self, id)
     }
 
     fn task(&self, boot: &Boot, task: TaskDeploymentDescriptor) -> Box<dyn Actor> {

@@ -9,9 +9,9 @@ use std::sync::{Arc, PoisonError, RwLock, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
-use crate::actor::{Boot, ExitStatus, Time};
+use crate::actor::{Actor, Boot, Event, ExitStatus, Time};
 use crate::disk::{DiskError, Volume};
 use crate::ids::{ActorId, Address};
 use crate::message::{Message, TaskDeploymentDescriptor};
@@ -24,6 +24,8 @@ use super::disk_pool::DiskPool;
 use super::network::{self, Network, ReachError};
 use super::recording::Origin;
 
+/// Messages from other processes that wait in one mailbox.
+const MAILBOX_MAX: usize = 8192;
 /// How long the end of a process may wait for its actors, and then for its connections.
 const GOODBYE_MAX: Duration = Duration::from_secs(1);
 
@@ -149,14 +151,11 @@ impl Shared {
 
     /// All mailboxes are there before the first actor runs.
     fn start_actors(self: &Arc<Self>) -> std::io::Result<()> {
-        let ids: Vec<ActorId> = self.engine.actors(&self.boot).into_iter().map(|(id, _)| id).collect();
-        let opened: Vec<_> = ids.into_iter().map(|id| (id, self.open_mailbox(id))).collect();
+        let ids = self.engine.actor_ids(self.boot.process);
+        let opened: Vec<_> = ids.iter().map(|&id| (id, self.open_mailbox(id))).collect();
         for (id, (mailbox, envelopes)) in opened {
             let shared = Arc::clone(self);
-            let make = move || {
-                let actors = shared.engine.actors(&shared.boot);
-                actors.into_iter().find(|(actor, _)| *actor == id).map(|(_, actor)| actor)
-            };
+            let make = move || shared.engine.actor(&shared.boot, id);
             let origin = Origin { boot: self.boot.clone(), actor: id, task: None };
             self.start_thread(origin, mailbox, envelopes, make)?;
         }
@@ -176,7 +175,8 @@ impl Shared {
 
     fn open_mailbox(&self, id: ActorId) -> (Mailbox, mpsc::Receiver<Envelope>) {
         let (sender, envelopes) = mpsc::channel();
-        let mailbox = Mailbox { sender, stopped: Arc::new(AtomicBool::new(false)) };
+        let room = Arc::new(Semaphore::new(MAILBOX_MAX));
+        let mailbox = Mailbox { sender, stopped: Arc::new(AtomicBool::new(false)), room };
         let replaced =
             self.mailboxes.write().unwrap_or_else(PoisonError::into_inner).insert(id, mailbox.clone());
         if let Some(replaced) = replaced {
@@ -191,7 +191,7 @@ impl Shared {
         origin: Origin,
         mailbox: Mailbox,
         envelopes: mpsc::Receiver<Envelope>,
-        make: impl FnOnce() -> Option<Box<dyn crate::actor::Actor>> + Send + 'static,
+        make: impl FnOnce() -> Option<Box<dyn Actor>> + Send + 'static,
     ) -> std::io::Result<()> {
         let shared = Arc::clone(self);
         thread::Builder::new()
@@ -202,7 +202,7 @@ impl Shared {
 
     pub fn send(self: &Arc<Self>, from: Address, to: Address, message: Message) {
         if to.process == self.boot.process {
-            let envelope = Envelope::Event(crate::actor::Event::Message { from, message });
+            let envelope = Envelope::Event(Event::Message { from, message });
             self.deliver(to.actor, envelope);
         } else {
             network::send(self, from, to, message);
@@ -214,6 +214,24 @@ impl Shared {
         let delivered = mailboxes.get(&actor).is_some_and(|mailbox| mailbox.sender.send(envelope).is_ok());
         if !delivered {
             tracing::debug!("dropped a message: there is no actor {actor}");
+        }
+    }
+
+    /// Delivers what came from another process, unless the actor is so far behind that its mailbox
+    /// is full: waiting here would hold up what came for its neighbours.
+    pub fn deliver_remote(&self, actor: ActorId, event: Event) {
+        let room = {
+            let mailboxes = self.mailboxes.read().unwrap_or_else(PoisonError::into_inner);
+            mailboxes.get(&actor).map(|mailbox| Arc::clone(&mailbox.room))
+        };
+        let Some(room) = room else {
+            tracing::debug!("dropped a message: there is no actor {actor}");
+            return;
+        };
+        if let Ok(permit) = room.try_acquire_owned() {
+            self.deliver(actor, Envelope::Remote(event, permit));
+        } else {
+            tracing::warn!("dropped a message to {actor}: {MAILBOX_MAX} wait for it");
         }
     }
 

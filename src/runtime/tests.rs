@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -14,6 +16,7 @@ use crate::config::Configuration;
 use crate::disk::{DiskOp, Volume};
 use crate::ids::{Address, ProcessId, SessionId};
 use crate::message::{AddCredit, Message};
+use crate::note::Note;
 
 /// The JobManager answers every number; the TaskManager sends the next one when it got an answer,
 /// or the same one again when it got none, and ends after `ROUNDS`.
@@ -23,11 +26,19 @@ const ROUNDS: u64 = 300;
 const BURST: u64 = 20;
 
 impl Engine for Toys {
-    fn actors(&self, boot: &Boot) -> Vec<(ActorId, Box<dyn Actor>)> {
-        match boot.process {
-            ProcessId::JobManager => vec![(ActorId::Master, Box::new(Echo))],
-            ProcessId::TaskManager(_) => vec![(ActorId::Executor, Box::new(Caller::default()))],
-            _ => Vec::new(),
+    fn actor_ids(&self, process: ProcessId) -> &'static [ActorId] {
+        match process {
+            ProcessId::JobManager => &[ActorId::Master],
+            ProcessId::TaskManager(_) => &[ActorId::Executor],
+            _ => &[],
+        }
+    }
+
+    fn actor(&self, _boot: &Boot, id: ActorId) -> Option<Box<dyn Actor>> {
+        match id {
+            ActorId::Master => Some(Box::new(Echo)),
+            ActorId::Executor => Some(Box::new(Caller::default())),
+            _ => None,
         }
     }
 
@@ -216,14 +227,18 @@ async fn wrong_addresses_are_errors_that_name_them() {
 struct Panics;
 
 impl Engine for Panics {
-    fn actors(&self, _boot: &Boot) -> Vec<(ActorId, Box<dyn Actor>)> {
+    fn actor_ids(&self, _process: ProcessId) -> &'static [ActorId] {
+        &[ActorId::Master]
+    }
+
+    fn actor(&self, _boot: &Boot, _id: ActorId) -> Option<Box<dyn Actor>> {
         struct Panicking;
         impl Actor for Panicking {
             fn handle(&mut self, _now: Time, _event: Event, _out: &mut Outbox) {
                 panic!("a bug");
             }
         }
-        vec![(ActorId::Master, Box::new(Panicking))]
+        Some(Box::new(Panicking))
     }
 
     fn task(&self, _boot: &Boot, _task: TaskDeploymentDescriptor) -> Box<dyn Actor> {
@@ -239,4 +254,137 @@ async fn a_panic_of_an_actor_ends_the_process_with_its_message() {
     let process = RunningProcess::start(options).await.unwrap();
     let end = timeout(LONG, process.ended()).await.expect("must end");
     assert_eq!(end, ExitStatus::Failure("actor master panicked: a bug".to_owned()));
+}
+
+struct Leaves;
+
+impl Engine for Leaves {
+    fn actor_ids(&self, _process: ProcessId) -> &'static [ActorId] {
+        &[ActorId::Master]
+    }
+
+    fn actor(&self, _boot: &Boot, _id: ActorId) -> Option<Box<dyn Actor>> {
+        struct Leaving;
+        impl Actor for Leaving {
+            fn handle(&mut self, _now: Time, _event: Event, out: &mut Outbox) {
+                out.note(Note::Warning { text: "before".to_owned() });
+                out.exit(ExitStatus::Success);
+                out.note(Note::Warning { text: "behind".to_owned() });
+            }
+        }
+        Some(Box::new(Leaving))
+    }
+
+    fn task(&self, _boot: &Boot, _task: TaskDeploymentDescriptor) -> Box<dyn Actor> {
+        Box::new(Echo)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_happens_behind_an_exit() {
+    let directory = Directory::new("exit");
+    let mut options = options(ProcessId::HighAvailability, 1, &directory, None);
+    options.engine = Arc::new(Leaves);
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let notes = Arc::clone(&seen);
+    options.observer = Some(Arc::new(move |_, note: &Note| notes.lock().unwrap().push(note.clone())));
+    let process = RunningProcess::start(options).await.unwrap();
+    assert_eq!(timeout(LONG, process.ended()).await.expect("must end"), ExitStatus::Success);
+    process.shut_down().await;
+    assert_eq!(*seen.lock().unwrap(), [Note::Warning { text: "before".to_owned() }]);
+}
+
+/// The JobManager's Master is busy with its first message until the Writer has answered; the
+/// TaskManager ends when it has.
+struct Busy(Arc<AtomicBool>);
+
+impl Engine for Busy {
+    fn actor_ids(&self, process: ProcessId) -> &'static [ActorId] {
+        match process {
+            ProcessId::JobManager => &[ActorId::Master, ActorId::Writer],
+            ProcessId::TaskManager(_) => &[ActorId::Executor],
+            _ => &[],
+        }
+    }
+
+    fn actor(&self, _boot: &Boot, id: ActorId) -> Option<Box<dyn Actor>> {
+        match id {
+            ActorId::Master => Some(Box::new(Busy(Arc::clone(&self.0)))),
+            ActorId::Writer => Some(Box::new(Echo)),
+            ActorId::Executor => Some(Box::new(Flood::default())),
+            _ => None,
+        }
+    }
+
+    fn task(&self, _boot: &Boot, _task: TaskDeploymentDescriptor) -> Box<dyn Actor> {
+        Box::new(Echo)
+    }
+}
+
+impl Actor for Busy {
+    fn handle(&mut self, _now: Time, event: Event, _out: &mut Outbox) {
+        while matches!(event, Event::Message { .. }) && !self.0.load(Ordering::SeqCst) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+/// Sends more to the Master than it has room for, and something to the Writer after each portion.
+#[derive(Default)]
+struct Flood {
+    rounds: u64,
+}
+
+impl Flood {
+    const ROUNDS: u64 = 24;
+
+    fn portion(&mut self, out: &mut Outbox) {
+        self.rounds += 1;
+        for _ in 0..500 {
+            out.send(Address::MASTER, AddCredit { fetch: self.rounds, credit: 0 });
+        }
+        out.send(Address::WRITER, AddCredit { fetch: self.rounds, credit: 0 });
+    }
+}
+
+impl Actor for Flood {
+    fn handle(&mut self, now: Time, event: Event, out: &mut Outbox) {
+        match event {
+            // Until the JobManager is found.
+            Event::Start | Event::Timer(_) if self.rounds <= 1 => {
+                self.rounds = 0;
+                self.portion(out);
+                out.set_timer(TimerId(1), now + Duration::from_millis(300));
+            }
+            Event::Message { message: Message::AddCredit(answer), .. } if answer.fetch == self.rounds => {
+                if self.rounds == Self::ROUNDS {
+                    out.exit(ExitStatus::Success);
+                } else {
+                    self.portion(out);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_actor_that_is_busy_takes_no_room_from_its_neighbours() {
+    let directory = Directory::new("busy");
+    let release = Arc::new(AtomicBool::new(false));
+    let options = |process, session, at| ProcessOptions {
+        engine: Arc::new(Busy(Arc::clone(&release))),
+        record: None,
+        ..options(process, session, &directory, at)
+    };
+    let ha = RunningProcess::start(options(ProcessId::HighAvailability, 1, None)).await.unwrap();
+    let at = Some(ha.endpoint());
+    let busy = RunningProcess::start(options(ProcessId::JobManager, 2, at)).await.unwrap();
+    let flood = RunningProcess::start(options(ProcessId::TaskManager(1), 3, at)).await.unwrap();
+    let end = timeout(LONG, flood.ended()).await;
+    release.store(true, Ordering::SeqCst);
+    assert_eq!(end.expect("must end"), ExitStatus::Success);
+    flood.shut_down().await;
+    busy.shut_down().await;
+    ha.shut_down().await;
 }

@@ -26,6 +26,8 @@ pub struct ShuffleService {
     /// In bytes.
     segment_size: u64,
     partitions: BTreeMap<ResultPartitionId, StoredPartition>,
+    /// A task that is stopped closes nothing, but its streams go with the first partition that they
+    /// still need: there are never more than tasks were deployed to read the partitions that are here.
     streams: BTreeMap<StreamKey, Stream>,
     next_stream: u64,
     pending: Pending<Operation>,

@@ -12,7 +12,7 @@ use std::task::{Context, Poll, Waker};
 
 use crate::actor::{Actor, Boot, DiskOpId, Event, Outbox, Time, TimerId};
 use crate::api::Program;
-use crate::config::{Configuration, JobArguments};
+use crate::config::{Configuration, JobArguments, MAX_PARALLELISM};
 use crate::disk::DiskResult;
 use crate::graph::JobGraph;
 use crate::ids::{Address, ProcessId, ResultPartitionId};
@@ -20,7 +20,6 @@ use crate::message::{
     Message, ResultPartitionDescriptor, TaskDeploymentDescriptor, TaskEnded, TaskFailure, TaskResult,
 };
 
-use super::output::MAX_SUBPARTITIONS;
 use super::shared::Shared;
 use super::silence::{Awaited, Silence, Verdict};
 use super::{TaskBody, TaskContext};
@@ -114,11 +113,10 @@ impl TaskActor {
                 vertex.outputs.len()
             ));
         }
-        if let Some(output) = self.task.outputs.iter().find(|output| output.subpartitions > MAX_SUBPARTITIONS)
-        {
+        if let Some(output) = self.task.outputs.iter().find(|output| output.subpartitions > MAX_PARALLELISM) {
             let ResultPartitionDescriptor { partition, subpartitions } = output;
             return Err(format!(
-                "partition {partition} has {subpartitions} subpartitions, more than {MAX_SUBPARTITIONS}"
+                "partition {partition} has {subpartitions} subpartitions, more than {MAX_PARALLELISM}"
             ));
         }
         let context = TaskContext::new(Rc::clone(&self.shared));
@@ -254,6 +252,10 @@ impl TaskActor {
     }
 
     fn silence_fired(&mut self, now: Time, timer: TimerId, out: &mut Outbox) {
+        if !matches!(self.phase, Phase::Running(_)) {
+            // Nobody waits any more, and a stream that was closed must not be opened again.
+            return;
+        }
         let Some(verdict) = self.silence.fired(now, timer, out) else { return };
         let mut shared = self.shared.borrow_mut();
         let Shared { inputs, splits, attempt, .. } = &mut *shared;

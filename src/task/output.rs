@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 
 use crate::actor::{DiskOpId, Outbox, Purpose};
+use crate::config::MAX_PARALLELISM;
 use crate::disk::{DiskError, DiskOp, DiskResult, Volume};
 use crate::ids::ResultPartitionId;
 use crate::message::{BufferLocation, FinishedPartition, ResultPartitionDescriptor};
@@ -17,9 +18,6 @@ use super::shared::OpIds;
 
 /// Buffers' worth of unwritten output above which a body has to wait.
 const ROOM_BUFFERS: u64 = 4;
-
-/// The most consumers that a vertex can have, as the options for parallelism bound them.
-pub(super) const MAX_SUBPARTITIONS: u32 = 32_768;
 
 /// All result partitions of a task.
 #[derive(Debug)]
@@ -173,7 +171,7 @@ impl OutputPartition {
         Self {
             partition: descriptor.partition,
             path: partition_path(descriptor.partition),
-            current: vec![Vec::new(); descriptor.subpartitions.min(MAX_SUBPARTITIONS) as usize],
+            current: vec![Vec::new(); descriptor.subpartitions.min(MAX_PARALLELISM) as usize],
             ready: Vec::new(),
             writing: 0,
             file: File::Absent,

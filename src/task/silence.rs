@@ -57,15 +57,14 @@ impl Silence {
         self.armed = false;
         let (awaited, since) = self.waiting?;
         let silent = now.since(since);
-        if silent >= self.timeout {
-            return Some(Verdict::Lost(awaited));
-        }
         if silent < self.repeat {
             self.arm(since + self.repeat, out);
             return None;
         }
+        // Also for what counts as lost: whoever goes on waiting for it must ask again, since that
+        // question can be lost as well.
         self.arm(now + self.repeat, out);
-        Some(Verdict::Repeat(awaited))
+        Some(if silent < self.timeout { Verdict::Repeat(awaited) } else { Verdict::Lost(awaited) })
     }
 
     pub fn stop(&mut self, out: &mut Outbox) {

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use crate::api::Program;
 use crate::config::Configuration;
+use crate::connectors::PENDING_DIRECTORY;
 use crate::ids::ProcessId;
 
 use super::super::supervisor::{ChildSpec, Supervisor};
@@ -166,7 +167,7 @@ impl Cluster<'_> {
 
 /// What attempts left that were never committed: nobody runs any more who could want it.
 fn remove_pending(out: &Path) {
-    let pending = out.join(".pending");
+    let pending = out.join(PENDING_DIRECTORY);
     if pending.exists()
         && let Err(error) = fs::remove_dir_all(&pending)
     {

@@ -23,13 +23,15 @@ use super::{End, interrupted};
 pub struct Service;
 
 impl Engine for Service {
-    fn actors(&self, boot: &Boot) -> Vec<(ActorId, Box<dyn Actor>)> {
-        match boot.process {
-            ProcessId::HighAvailability => {
-                vec![(ActorId::HighAvailability, Box::new(HighAvailability::new(boot)))]
-            }
-            ProcessId::Client => vec![(ActorId::Client, Box::new(Client::new(boot, true)))],
-            ProcessId::JobManager | ProcessId::TaskManager(_) => Vec::new(),
+    fn actor_ids(&self, process: ProcessId) -> &'static [ActorId] {
+        crate::process::actor_ids(process)
+    }
+
+    fn actor(&self, boot: &Boot, id: ActorId) -> Option<Box<dyn Actor>> {
+        match id {
+            ActorId::HighAvailability => Some(Box::new(HighAvailability::new(boot))),
+            ActorId::Client => Some(Box::new(Client::new(boot, true))),
+            _ => None,
         }
     }
 

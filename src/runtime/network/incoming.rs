@@ -13,7 +13,6 @@ use tokio::time::{sleep, timeout};
 use crate::actor::Event;
 use crate::ids::ProcessId;
 
-use super::super::actor_thread::Envelope;
 use super::super::process::Shared;
 use super::Network;
 use super::frame::{Frame, FrameError, FrameReader, Hello, Welcome, encode, encode_greeting};
@@ -77,8 +76,7 @@ async fn talk(
             Frame::Message { from, to, message }
                 if from.process == hello.process && to.process == network.process =>
             {
-                let Ok(permit) = Arc::clone(&network.room).acquire_owned().await else { return Ok(()) };
-                shared.deliver(to.actor, Envelope::Remote(Event::Message { from, message }, permit));
+                shared.deliver_remote(to.actor, Event::Message { from, message });
             }
             Frame::Resolve { process } => {
                 let endpoint = network.locate(process);

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
-use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use crate::actor::Boot;
@@ -29,12 +29,9 @@ use frame::{Frame, Hello};
 
 use super::process::Shared;
 
-/// Messages that wait for one destination.
-const QUEUE_MAX: usize = 1024;
-/// Messages from other processes that wait in all mailboxes of this one.
-const MAILBOX_MAX: usize = 4096;
-/// How long a sender waits for room in a queue before the message is given up.
-const ROOM_WAIT_MAX: Duration = Duration::from_secs(10);
+/// Messages that wait for one destination. Those that are large are bounded by credit, so that this
+/// is only reached when the destination takes nothing.
+const QUEUE_MAX: usize = 8192;
 
 type Queue = mpsc::Sender<Frame>;
 
@@ -50,7 +47,6 @@ pub struct Network {
     sessions: watch::Sender<BTreeMap<ProcessId, SessionId>>,
     outgoing: Mutex<BTreeMap<ProcessId, Queue>>,
     tasks: Mutex<Vec<JoinHandle<()>>>,
-    room: Arc<Semaphore>,
     closing: watch::Sender<bool>,
     runtime: Handle,
 }
@@ -71,7 +67,6 @@ impl Network {
             sessions: watch::Sender::default(),
             outgoing: Mutex::default(),
             tasks: Mutex::default(),
-            room: Arc::new(Semaphore::new(MAILBOX_MAX)),
             closing: watch::Sender::new(false),
             runtime: Handle::current(),
         };
@@ -150,24 +145,19 @@ pub fn serve(shared: &Arc<Shared>, listener: TcpListener) {
     }
 }
 
-/// Queues a message. Waits for room if the destination is slow, but not for ever.
+/// Queues a message, or drops it if the destination takes nothing: an actor that waited for one
+/// destination would keep its heartbeats from all others.
 pub fn send(shared: &Arc<Shared>, from: Address, to: Address, message: Message) {
     let queue = {
         let mut outgoing = shared.network.outgoing.lock().unwrap_or_else(PoisonError::into_inner);
         queue(shared, &mut outgoing, to.process)
     };
-    let mut frame = Frame::Message { from, to, message };
-    let started = Instant::now();
-    loop {
-        match queue.try_send(frame) {
-            Ok(()) => return,
-            Err(mpsc::error::TrySendError::Full(back)) if started.elapsed() < ROOM_WAIT_MAX => frame = back,
-            Err(error) => {
-                tracing::warn!("dropped a message to {to}: {error}");
-                return;
-            }
-        }
-        std::thread::sleep(Duration::from_millis(1));
+    offer(&queue, Frame::Message { from, to, message }, to);
+}
+
+fn offer(queue: &Queue, frame: Frame, to: Address) {
+    if let Err(error) = queue.try_send(frame) {
+        tracing::warn!("dropped a message to {to}: {error}");
     }
 }
 

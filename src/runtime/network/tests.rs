@@ -35,6 +35,18 @@ async fn read(bytes: &[u8]) -> Result<(Hello, Option<Frame>), FrameError> {
     Ok((hello, reader.frame().await?))
 }
 
+#[test]
+fn a_sender_does_not_wait_for_a_destination_that_takes_nothing() {
+    let (queue, mut waiting) = mpsc::channel(1);
+    let started = Instant::now();
+    for _ in 0..3 {
+        offer(&queue, message(), Address::MASTER);
+    }
+    assert!(started.elapsed() < Duration::from_secs(5));
+    assert_eq!(waiting.try_recv(), Ok(message()), "what found room is kept");
+    assert!(waiting.try_recv().is_err());
+}
+
 #[tokio::test]
 async fn what_is_written_is_read() {
     assert_eq!(read(&conversation()).await.unwrap(), (hello(), Some(message())));

@@ -1,7 +1,9 @@
 //! What a body sees of its input, and what its task asks of the senders.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
+use crate::actor::{Effect, TimerId};
 use crate::ids::Address;
 use crate::message::{
     AddCredit, AddSplit, CloseFetch, FetchRange, IndexRange, Message, NoMoreSplits, OpenFetch,
@@ -9,7 +11,7 @@ use crate::message::{
 };
 use crate::task::{BodyError, TaskContext};
 
-use super::bench::{Bench, TM1, TM2, attempt, gate, partition};
+use super::bench::{Bench, TM1, TM2, attempt, gate, output, partition};
 
 type Seen = Arc<Mutex<Vec<String>>>;
 
@@ -144,6 +146,24 @@ fn closed_inputs_are_at_their_end_and_their_senders_are_told() {
 }
 
 #[test]
+fn a_stream_that_was_closed_is_not_opened_again_while_output_is_written() {
+    let mut bench =
+        Bench::start(vec![gate(0, &[TM2])], vec![output(1, 1)], |context: TaskContext| async move {
+            for _ in 0..2 {
+                context.next_buffer().await;
+            }
+            context.emit(0, 0, |buffer| buffer.push(1));
+            Ok(())
+        });
+    bench.buffers(TM2, 0, 0, &[(0, "a")], false);
+    bench.buffers(TM2, 0, 1, &[(0, "b")], false);
+    let close = Message::CloseFetch(CloseFetch { fetch: 0 });
+    assert_eq!(bench.sent().last(), Some(&(Address::shuffle(TM2), close)));
+    bench.timer(10);
+    assert_eq!(bench.effects(), []);
+}
+
+#[test]
 fn inputs_without_partitions_are_at_their_end_at_once() {
     let (mut bench, _) = reader(vec![gate(0, &[])]);
     assert!(bench.ended().unwrap().is_ok());
@@ -165,8 +185,14 @@ fn each_split_is_read_once_and_a_silent_coordinator_is_asked_again() {
     let request =
         |received| (Address::MASTER, Message::RequestSplit(RequestSplit { attempt: attempt(), received }));
     assert_eq!(bench.sent(), [request(0)]);
-    bench.timer(10);
-    assert_eq!(bench.sent(), [request(0)]);
+    for _ in 0..8 {
+        bench.timer(10);
+        let effects = bench.effects();
+        let again = Effect::SetTimer { timer: TimerId(1), at: bench.now + Duration::from_secs(10) };
+        assert!(effects.contains(&again), "at {}: {effects:?}", bench.now);
+        let (to, message) = request(0);
+        assert!(effects.contains(&Effect::Send { to, message }), "at {}: {effects:?}", bench.now);
+    }
     let split = AddSplit { attempt: attempt(), split: SourceSplit { id: 5, payload: bytes::Bytes::new() } };
     bench.message(Address::MASTER, split.clone());
     assert_eq!(bench.sent(), [request(1)]);
