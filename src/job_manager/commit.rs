@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 
 use crate::actor::{DiskOpId, ExitStatus, Outbox, Purpose};
+use crate::connectors::PENDING_DIRECTORY;
 use crate::disk::{DiskErrorKind, DiskOp, DiskOutput, DiskResult, Volume};
 use crate::ids::Address;
 use crate::message::{ClearJobEvents, Committable, JobOutcome, JobTerminated};
@@ -12,9 +13,6 @@ use crate::note::Note;
 use crate::scheduler::SubtaskState;
 
 use super::{JobMaster, Phase};
-
-/// Where sinks keep files that are not committed, on the output volume.
-pub const PENDING_DIRECTORY: &str = ".pending";
 
 #[derive(Debug, Default)]
 pub(super) struct Commit {

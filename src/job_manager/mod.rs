@@ -158,13 +158,13 @@ impl JobMaster {
 
     fn message(&mut self, now: Time, from: Address, message: Message, out: &mut Outbox) {
         match from.actor {
-            ActorId::HighAvailability => self.from_high_availability(now, message, out),
-            ActorId::Writer if from == Address::WRITER => self.from_writer(now, message, out),
-            _ => self.from_worker(now, from, message, out),
+            ActorId::HighAvailability => self.high_availability_said(now, message, out),
+            ActorId::Writer if from == Address::WRITER => self.writer_said(now, message, out),
+            _ => self.worker_said(now, from, message, out),
         }
     }
 
-    fn from_high_availability(&mut self, now: Time, message: Message, out: &mut Outbox) {
+    fn high_availability_said(&mut self, now: Time, message: Message, out: &mut Outbox) {
         match message {
             Message::LeadershipGranted(message) => self.granted(now, message, out),
             Message::LeadershipRevoked(message) if message.token == self.token => self.lost_leadership(out),
@@ -180,7 +180,7 @@ impl JobMaster {
         }
     }
 
-    fn from_writer(&mut self, now: Time, message: Message, out: &mut Outbox) {
+    fn writer_said(&mut self, now: Time, message: Message, out: &mut Outbox) {
         match message {
             Message::JobEventStoreOpened(message) if message.token == self.token => {
                 self.store_opened(now, &message.replay, out);
@@ -189,7 +189,7 @@ impl JobMaster {
                 self.store_failed(&message.failure, out);
             }
             Message::JobEventsCleared(_) if matches!(self.phase, Phase::Done { .. }) => {
-                out.exit(ExitStatus::Success)
+                out.exit(ExitStatus::Success);
             }
             Message::JobEventsDurable(message) if message.token == self.token => {
                 self.events_durable(now, message.sequence, out);
@@ -198,7 +198,7 @@ impl JobMaster {
         }
     }
 
-    fn from_worker(&mut self, now: Time, from: Address, message: Message, out: &mut Outbox) {
+    fn worker_said(&mut self, now: Time, from: Address, message: Message, out: &mut Outbox) {
         match message {
             Message::RegisterTaskManager(message) if message.process == from.process => {
                 self.register(now, &message, out);

@@ -155,11 +155,11 @@ impl JobMaster {
         out.note(Note::Recovered { token: self.token, kept, reset: reset.into_iter().collect() });
 
         let sequence = self.recording.last_sequence();
-        if !self.recording.is_durable(sequence) {
+        if self.recording.is_durable(sequence) {
+            self.run(now, out);
+        } else {
             Self::flush_events(out);
             self.enter(Phase::LoggingRecovery { sequence }, out);
-        } else {
-            self.run(now, out);
         }
     }
 
