@@ -12,6 +12,7 @@ mod actor_thread;
 pub mod cli;
 pub mod disk;
 mod disk_pool;
+mod log;
 mod network;
 mod process;
 pub mod recording;

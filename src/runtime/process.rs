@@ -21,6 +21,7 @@ use super::Engine;
 use super::actor_thread::{self, Envelope, Mailbox};
 use super::disk::Disk;
 use super::disk_pool::DiskPool;
+use super::log;
 use super::network::{self, Network, ReachError};
 use super::recording::Origin;
 
@@ -57,6 +58,8 @@ pub enum StartError {
     Storage(#[from] DiskError),
     #[error("the high-availability process at {address} was not reached within {patience:?}: {error}")]
     Unreachable { address: SocketAddr, patience: Duration, error: ReachError },
+    #[error("{0}")]
+    Occupied(ReachError),
     #[error("the system gives no thread: {0}")]
     Thread(std::io::Error),
 }
@@ -90,10 +93,10 @@ impl RunningProcess {
             .await
             .map_err(|error| StartError::Listen { address, error })?;
         if let Some(address) = options.high_availability {
-            network
-                .find_high_availability(options.patience)
-                .await
-                .map_err(|error| StartError::Unreachable { address, patience: options.patience, error })?;
+            network.find_high_availability(options.patience).await.map_err(|error| match error {
+                ReachError::Occupied { .. } => StartError::Occupied(error),
+                error => StartError::Unreachable { address, patience: options.patience, error },
+            })?;
         }
         let shared = Arc::new(Shared {
             boot,
@@ -274,10 +277,7 @@ impl Shared {
     }
 
     pub fn note(&self, actor: ActorId, note: &Note) {
-        match note {
-            Note::Warning { text } => tracing::warn!("{text}"),
-            note => tracing::debug!(?note),
-        }
+        log::write(note);
         if let Some(observer) = &self.observer {
             observer(actor, note);
         }

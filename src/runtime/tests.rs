@@ -224,6 +224,26 @@ async fn wrong_addresses_are_errors_that_name_them() {
     ha.shut_down().await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_second_process_of_a_name_is_refused_while_the_first_lives() {
+    let directory = Directory::new("second");
+    let ha = RunningProcess::start(options(ProcessId::HighAvailability, 1, &directory, None)).await.unwrap();
+    let at = Some(ha.endpoint());
+    let first = RunningProcess::start(options(ProcessId::JobManager, 2, &directory, at)).await.unwrap();
+    let second = RunningProcess::start(options(ProcessId::JobManager, 3, &directory, at)).await;
+    let error = second.err().expect("must be refused");
+    let expected = format!("job-manager is already running at {} (session ", first.endpoint());
+    assert!(matches!(error, StartError::Occupied(_)) && error.to_string().starts_with(&expected), "{error}");
+    // Whoever asks for it still finds the first.
+    let caller = RunningProcess::start(options(ProcessId::TaskManager(1), 4, &directory, at)).await.unwrap();
+    assert_eq!(timeout(LONG, caller.ended()).await.expect("must end"), ExitStatus::Success);
+    first.shut_down().await;
+    let third = RunningProcess::start(options(ProcessId::JobManager, 5, &directory, at)).await.unwrap();
+    third.shut_down().await;
+    caller.shut_down().await;
+    ha.shut_down().await;
+}
+
 struct Panics;
 
 impl Engine for Panics {

@@ -24,8 +24,26 @@ fn unknown_jobs_options_and_malformed_settings_are_refused_and_leave_nothing() {
     refused(&["local", "x", "--out", path, "--set", "heartbeat.interval"], "name=value");
     refused(&["local", "x", "--out", path, "--arg", "a=1", "--arg", "a=2"], "given twice");
     refused(&["local", "x", "--out", path, "--task-managers", "0"], "0");
+    let twice = ["--set", "heartbeat.interval=1 s", "--set", "heartbeat.interval=1 s"];
+    refused(&[&["local", "x", "--out", path], &twice[..]].concat(), "given twice");
     refused(&["local", "x"], "--out");
     assert!(!out.exists());
+}
+
+#[test]
+fn directories_that_would_mix_are_refused_and_leave_nothing() {
+    let directory = Directory::new("mix");
+    let (out, inner, file) = (directory.path("out"), directory.path("out/in"), directory.path("file"));
+    std::fs::write(&file, b"").expect("it can be written");
+    let [out, inner, file] = [&out, &inner, &file].map(|path| path.to_str().expect("a plain path"));
+    let local = ["local", "lineitem-by-ship-date", "--out"];
+    for option in ["--storage", "--record"] {
+        refused(&[&local[..], &[out, option, out]].concat(), "the same directory");
+        refused(&[&local[..], &[out, option, inner]].concat(), "is inside --out");
+        refused(&[&local[..], &[inner, option, out]].concat(), &format!("is inside {option}"));
+        refused(&[&local[..], &[out, option, file]].concat(), "is a file");
+    }
+    refused(&[&local[..], &[file]].concat(), "is a file");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The command line.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -140,11 +140,20 @@ pub struct JobArgs {
 
 impl CommonArgs {
     pub fn apply(&self, config: &mut Configuration) -> Result<(), String> {
+        let mut seen = BTreeSet::new();
         for setting in &self.set {
             let (key, value) = pair("--set", setting)?;
+            if !seen.insert(key) {
+                return Err(format!("option '{key}' is given twice"));
+            }
             config.set(key, value).map_err(|error| error.to_string())?;
         }
         Ok(())
+    }
+
+    /// Whether the option is among the settings.
+    pub fn sets(&self, key: &str) -> bool {
+        self.set.iter().any(|setting| pair("--set", setting).is_ok_and(|(set, _)| set == key))
     }
 }
 
@@ -194,14 +203,15 @@ mod tests {
     }
 
     #[test]
-    fn settings_are_checked_and_the_last_one_counts() {
+    fn settings_are_checked_and_given_once_each() {
         let common =
             |set: &[&str]| CommonArgs { set: set.iter().map(ToString::to_string).collect(), record: None };
         let mut config = Configuration::default();
-        common(&["taskmanager.numberOfTaskSlots=2", "taskmanager.numberOfTaskSlots=3"])
-            .apply(&mut config)
-            .unwrap();
+        common(&["taskmanager.numberOfTaskSlots=3"]).apply(&mut config).unwrap();
         assert_eq!(config.task_slots, 3);
+        let twice = common(&["taskmanager.numberOfTaskSlots=2", " taskmanager.numberOfTaskSlots =2"]);
+        assert!(twice.apply(&mut config).unwrap_err().contains("given twice"));
+        assert!(twice.sets("taskmanager.numberOfTaskSlots") && !twice.sets("heartbeat.interval"));
         assert!(common(&["taskmanager.numberOfTaskSlot=2"]).apply(&mut config).unwrap_err().contains("mean"));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use crate::disk::Volume;
 use crate::ids::ProcessId;
@@ -46,9 +46,44 @@ impl Drop for WorkingDirectory {
     }
 }
 
+/// Refuses directories of which two are the same, or one lies inside another.
+pub fn keep_apart(directories: &[(&str, &Path)]) -> Result<(), String> {
+    let resolved = directories.iter().map(|(_, path)| resolve(path)).collect::<Result<Vec<_>, _>>()?;
+    for (&(what, path), inner) in directories.iter().zip(&resolved) {
+        for (&(other, _), outer) in directories.iter().zip(&resolved) {
+            if what != other && inner.starts_with(outer) {
+                let how = if inner == outer { "the same directory as" } else { "inside" };
+                let shown = path.display();
+                return Err(format!(
+                    "{what} {shown} is {how} {other}: name directories apart from each other"
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The path from the root without links, whether or not all of it exists.
+fn resolve(path: &Path) -> Result<PathBuf, String> {
+    let absolute = std::path::absolute(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let mut resolved = PathBuf::new();
+    for component in absolute.components() {
+        if component == Component::ParentDir {
+            resolved.pop();
+        } else {
+            resolved.push(component);
+        }
+        resolved = fs::canonicalize(&resolved).unwrap_or(resolved);
+    }
+    Ok(resolved)
+}
+
 /// Makes the directory if it is missing, and makes sure that it is empty and can be written to.
 pub fn empty_directory(what: &str, path: &Path) -> Result<PathBuf, String> {
     let shown = path.display();
+    if path.is_file() {
+        return Err(format!("{what} {shown} is a file: name a new or an empty directory"));
+    }
     fs::create_dir_all(path).map_err(|error| format!("{what} {shown} cannot be made: {error}"))?;
     let path =
         fs::canonicalize(path).map_err(|error| format!("{what} {shown} cannot be resolved: {error}"))?;
@@ -95,8 +130,16 @@ mod tests {
         assert!(empty_directory("--out", &inner).is_ok());
         fs::write(inner.join("part-0"), b"precious").unwrap();
         assert!(empty_directory("--out", &inner).unwrap_err().contains("is not empty"));
-        assert!(empty_directory("--out", &inner.join("part-0")).unwrap_err().contains("cannot be made"));
+        assert!(empty_directory("--out", &inner.join("part-0")).unwrap_err().contains("is a file"));
         assert_eq!(fs::read(inner.join("part-0")).unwrap(), b"precious");
+        let (beside, link) = (outer.path().join("beside"), outer.path().join("link"));
+        std::os::unix::fs::symlink(&inner, &link).unwrap();
+        let apart = |a: &Path, b: &Path| keep_apart(&[("--out", a), ("--storage", b)]);
+        assert_eq!(apart(&inner, &beside), Ok(()));
+        assert!(apart(&inner, &beside.join("../out")).unwrap_err().contains("the same directory"));
+        assert!(apart(&inner, &link).unwrap_err().contains("the same directory"));
+        assert!(apart(&inner, &link.join("new")).unwrap_err().starts_with("--storage"));
+        assert!(apart(&outer.path().join("out/new"), &inner).unwrap_err().contains("is inside --storage"));
         outer.remove = true;
         let path = outer.path().to_owned();
         drop(outer);

@@ -17,10 +17,11 @@ use crate::ids::ProcessId;
 use super::super::supervisor::{ChildSpec, Supervisor};
 use super::super::{Observer, ProcessOptions, RunningProcess};
 use super::arguments::LocalArguments;
-use super::directories::{WorkingDirectory, empty_directory, volumes};
+use super::directories::{WorkingDirectory, empty_directory, keep_apart, volumes};
 use super::member::{Service, boot, fresh_session};
 use super::progress::Progress;
-use super::{End, interrupted, print};
+use super::signals::interrupted;
+use super::{End, print};
 
 /// What a cluster on one machine needs otherwise than one on many.
 const DEFAULTS: [(&str, &str); 8] = [
@@ -48,11 +49,23 @@ pub async fn run(program: &Arc<Program>, arguments: LocalArguments) -> Result<En
     if let Some(input) = &arguments.input {
         fs::read_dir(input).map_err(|error| format!("--input {}: {error}", input.display()))?;
     }
+    let given = [
+        ("--out", Some(&arguments.out)),
+        ("--storage", arguments.storage.as_ref()),
+        ("--record", arguments.common.record.as_ref()),
+        ("--input", arguments.input.as_ref()),
+    ];
+    let given: Vec<(&str, &Path)> =
+        given.into_iter().filter_map(|(what, path)| Some((what, path?.as_path()))).collect();
+    keep_apart(&given)?;
     let mut storage = WorkingDirectory::new(arguments.storage.as_deref(), fresh_session().0)?;
     if arguments.keep {
         storage.keep();
     }
     let out = empty_directory("--out", &arguments.out)?;
+    if let Some(record) = &arguments.common.record {
+        empty_directory("--record", record)?;
+    }
     config.job = Some(job);
 
     let progress = Progress::new(&arguments.job.name);
@@ -102,7 +115,7 @@ impl Cluster<'_> {
             .map_err(|error| format!("cannot start the cluster: {error}"))?;
         let end = tokio::select! {
             biased;
-            () = interrupted() => End::Interrupted,
+            number = interrupted() => End::Interrupted(number),
             end = client.ended() => End::from(end),
             end = high_availability.ended() => End::from(end),
             error = supervisor.failed() => End::Failed(error.to_string()),
@@ -144,7 +157,9 @@ impl Cluster<'_> {
         if let Some(record) = &self.arguments.common.record {
             common.extend(["--record".into(), record.into()]);
         }
-        let defaults = DEFAULTS.iter().map(|(key, value)| format!("{key}={value}"));
+        let set = &self.arguments.common;
+        let defaults =
+            DEFAULTS.iter().filter(|(key, _)| !set.sets(key)).map(|(key, value)| format!("{key}={value}"));
         for setting in defaults.chain(self.arguments.common.set.iter().cloned()) {
             common.extend(["--set".into(), setting.into()]);
         }

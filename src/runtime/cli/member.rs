@@ -12,12 +12,13 @@ use crate::high_availability::HighAvailability;
 use crate::ids::{ActorId, ProcessId, SessionId};
 use crate::message::TaskDeploymentDescriptor;
 
-use super::super::{Engine, ProcessOptions, RunningProcess};
+use super::super::{Engine, ProcessOptions, RunningProcess, StartError};
+use super::End;
 use super::arguments::{
     CommonArgs, HighAvailabilityArguments, JobManagerArguments, MemberArgs, TaskManagerArguments,
 };
 use super::directories::volumes;
-use super::{End, interrupted};
+use super::signals::{HANGUP, interrupted};
 
 /// Whoever comes through here runs no tasks: the high-availability process and the client.
 pub struct Service;
@@ -123,7 +124,11 @@ async fn join(
 async fn run(options: ProcessOptions, attached: bool) -> Result<End, String> {
     let name = options.boot.process;
     let ending = async {
-        let process = RunningProcess::start(options).await.map_err(|error| error.to_string())?;
+        let process = match RunningProcess::start(options).await {
+            Ok(process) => process,
+            Err(error @ StartError::Occupied(_)) => return Ok(End::Failed(error.to_string())),
+            Err(error) => return Err(error.to_string()),
+        };
         tracing::info!("{name} listens on {}", process.endpoint());
         let end = process.ended().await;
         process.shut_down().await;
@@ -131,8 +136,8 @@ async fn run(options: ProcessOptions, attached: bool) -> Result<End, String> {
     };
     tokio::select! {
         biased;
-        () = interrupted() => Ok(End::Interrupted),
-        () = orphaned(attached) => Ok(End::Interrupted),
+        number = interrupted() => Ok(End::Interrupted(number)),
+        () = orphaned(attached) => Ok(End::Interrupted(HANGUP)),
         end = ending => end,
     }
 }

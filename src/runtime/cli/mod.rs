@@ -17,14 +17,15 @@ mod directories;
 mod local;
 mod member;
 mod progress;
+mod signals;
 
 use arguments::{Cli, Command};
 
 /// How a command ended.
 enum End {
     Success,
-    /// By Ctrl-C or a request to terminate.
-    Interrupted,
+    /// By the signal of this number.
+    Interrupted(u8),
     Failed(String),
     /// The command was not right as it was given; nothing was begun.
     Usage(String),
@@ -49,6 +50,8 @@ pub fn main(program: &Arc<Program>) -> ExitCode {
         .with_env_filter(filter)
         .with_ansi(io::stderr().is_terminal())
         .with_writer(io::stderr)
+        // A log that cannot be written must not end the process.
+        .log_internal_errors(false)
         .init();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
@@ -60,6 +63,7 @@ pub fn main(program: &Arc<Program>) -> ExitCode {
 }
 
 async fn run(program: &Arc<Program>, command: Command) -> End {
+    signals::survive_file_size_limits();
     let end = match command {
         Command::Local(arguments) => local::run(program, arguments).await,
         Command::HighAvailability(arguments) => member::high_availability(arguments).await,
@@ -97,29 +101,20 @@ fn print(lines: impl Iterator<Item = String>) -> End {
 fn answer(end: End) -> ExitCode {
     match end {
         End::Success => ExitCode::SUCCESS,
-        End::Interrupted => ExitCode::from(130),
+        // As shells report it.
+        End::Interrupted(number) => ExitCode::from(128 + number),
         End::Failed(reason) => {
-            eprintln!("revenant: {reason}");
+            complain(&reason);
             ExitCode::FAILURE
         }
         End::Usage(reason) => {
-            eprintln!("revenant: {reason}");
+            complain(&reason);
             ExitCode::from(2)
         }
     }
 }
 
-/// Waits for Ctrl-C or a request to terminate.
-async fn interrupted() {
-    let terminate = async {
-        match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
-            Ok(mut signal) => drop(signal.recv().await),
-            Err(_) => std::future::pending().await,
-        }
-    };
-    tokio::select! {
-        biased;
-        _ = tokio::signal::ctrl_c() => {}
-        () = terminate => {}
-    }
+/// The terminal may be gone by now.
+fn complain(reason: &str) {
+    let _ = writeln!(io::stderr(), "revenant: {reason}");
 }

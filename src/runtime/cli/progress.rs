@@ -1,6 +1,6 @@
 //! Shows how far the job is: a bar on a terminal, a line for each change of status elsewhere.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ impl Progress {
         let changed =
             self.last.lock().unwrap_or_else(PoisonError::into_inner).replace(*status) != Some(*status);
         if changed && !std::io::stderr().is_terminal() {
-            eprintln!("{name}: {finished} of {total} tasks finished");
+            let _ = writeln!(std::io::stderr(), "{name}: {finished} of {total} tasks finished");
         }
     }
 

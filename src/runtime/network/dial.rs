@@ -15,6 +15,8 @@ use super::Network;
 use super::frame::{Frame, FrameError, FrameReader, Welcome, encode, encode_greeting};
 
 const CONNECT_MAX: Duration = Duration::from_secs(3);
+/// Shorter, as somebody waits for its own greeting to be answered meanwhile.
+const PROBE_MAX: Duration = Duration::from_secs(2);
 
 /// Why a process is out of reach.
 #[derive(Debug, thiserror::Error)]
@@ -27,6 +29,8 @@ pub enum ReachError {
     Silent { endpoint: SocketAddr },
     #[error("{endpoint} refuses: {reason}")]
     Refused { endpoint: SocketAddr, reason: String },
+    #[error("{process} is already running at {endpoint} (session {:016x}): stop it first", .session.0)]
+    Occupied { process: ProcessId, endpoint: SocketAddr, session: SessionId },
     #[error("{endpoint}: {error}")]
     Protocol { endpoint: SocketAddr, error: FrameError },
 }
@@ -41,6 +45,12 @@ pub struct Connection {
 pub async fn connect(network: &Network, to: ProcessId) -> Result<Connection, ReachError> {
     let endpoint = resolve(network, to).await?;
     open(network, to, endpoint).await
+}
+
+/// Whether the session still answers at its endpoint.
+pub async fn is_alive(network: &Network, to: ProcessId, session: SessionId, endpoint: SocketAddr) -> bool {
+    let answer = timeout(PROBE_MAX, open(network, to, endpoint)).await;
+    matches!(answer, Ok(Ok(connection)) if connection.session == session)
 }
 
 async fn open(network: &Network, to: ProcessId, endpoint: SocketAddr) -> Result<Connection, ReachError> {
@@ -58,6 +68,9 @@ async fn open(network: &Network, to: ProcessId, endpoint: SocketAddr) -> Result<
             Ok(Connection { reader, writer, session })
         }
         Welcome::Refused { reason } => Err(ReachError::Refused { endpoint, reason }),
+        Welcome::Occupied { session, endpoint } => {
+            Err(ReachError::Occupied { process: network.process, endpoint, session })
+        }
     }
 }
 

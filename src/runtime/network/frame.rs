@@ -34,8 +34,17 @@ pub struct Hello {
 /// The first frame of whoever was connected to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Welcome {
-    Accepted { session: SessionId },
-    Refused { reason: String },
+    Accepted {
+        session: SessionId,
+    },
+    Refused {
+        reason: String,
+    },
+    /// From the high-availability process: another session of the same process is alive.
+    Occupied {
+        session: SessionId,
+        endpoint: SocketAddr,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

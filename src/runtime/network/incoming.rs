@@ -1,7 +1,7 @@
 //! Connections that others make. Whoever does not greet as a process of this cluster is refused.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
@@ -15,6 +15,7 @@ use crate::ids::ProcessId;
 
 use super::super::process::Shared;
 use super::Network;
+use super::dial;
 use super::frame::{Frame, FrameError, FrameReader, Hello, Welcome, encode, encode_greeting};
 
 const GREETING_MAX: Duration = Duration::from_secs(10);
@@ -68,7 +69,10 @@ async fn talk(
         encode_greeting(&Welcome::Refused { reason }, &mut bytes)?;
         return Ok(writer.write_all(&bytes).await?);
     }
-    register(network, &hello, peer);
+    if let Some(refusal) = register(network, &hello, peer).await {
+        encode_greeting(&refusal, &mut bytes)?;
+        return Ok(writer.write_all(&bytes).await?);
+    }
     encode_greeting(&Welcome::Accepted { session: network.session }, &mut bytes)?;
     writer.write_all(&bytes).await?;
     while let Some(frame) = reader.frame().await? {
@@ -90,19 +94,33 @@ async fn talk(
     Ok(())
 }
 
-/// Remembers the session, and where the process is if this is the directory.
-fn register(network: &Network, hello: &Hello, peer: SocketAddr) {
-    network.seen(hello.process, hello.session);
+/// Remembers the session, and where the process is if this is the directory. There, a process that
+/// is alive keeps its name: gives the answer for whoever comes by the same one. What counts is that
+/// it answers, as the end of a connection to a machine that lost its power is never seen.
+async fn register(network: &Network, hello: &Hello, peer: SocketAddr) -> Option<Welcome> {
     if network.process != ProcessId::HighAvailability {
-        return;
+        network.seen(hello.process, hello.session);
+        return None;
     }
     // Who listens on all addresses is reached at the one that it comes from.
     let mut endpoint = hello.endpoint;
     if endpoint.ip().is_unspecified() {
         endpoint.set_ip(peer.ip());
     }
-    let mut directory = network.directory.lock().unwrap_or_else(PoisonError::into_inner);
-    if directory.insert(hello.process, (hello.session, endpoint)) != Some((hello.session, endpoint)) {
-        tracing::debug!("{} is at {endpoint}", hello.process);
+    let newcomer = (hello.session, endpoint);
+    let mut dead = None;
+    while let Some((session, endpoint)) = network.enter(hello.process, newcomer, dead) {
+        if dial::is_alive(network, hello.process, session, endpoint).await {
+            tracing::warn!(
+                "refused a second {} at {}: the one at {endpoint} (session {:016x}) is alive",
+                hello.process,
+                newcomer.1,
+                session.0
+            );
+            return Some(Welcome::Occupied { session, endpoint });
+        }
+        dead = Some((session, endpoint));
     }
+    network.seen(hello.process, hello.session);
+    None
 }

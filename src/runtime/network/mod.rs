@@ -33,6 +33,12 @@ use super::process::Shared;
 /// is only reached when the destination takes nothing.
 const QUEUE_MAX: usize = 8192;
 
+/// How long a process waits for an earlier one of its name to end.
+const OCCUPIED_MAX: Duration = Duration::from_secs(3);
+
+/// A process in the directory: its session, and where it listens.
+type Entry = (SessionId, SocketAddr);
+
 type Queue = mpsc::Sender<Frame>;
 
 pub struct Network {
@@ -42,7 +48,7 @@ pub struct Network {
     /// `None` in the high-availability process, which has the directory.
     high_availability: Option<SocketAddr>,
     /// Where processes are: filled in the high-availability process only.
-    directory: Mutex<BTreeMap<ProcessId, (SessionId, SocketAddr)>>,
+    directory: Mutex<BTreeMap<ProcessId, Entry>>,
     /// The newest session seen of each process: a connection to an older one is dropped.
     sessions: watch::Sender<BTreeMap<ProcessId, SessionId>>,
     outgoing: Mutex<BTreeMap<ProcessId, Queue>>,
@@ -77,7 +83,8 @@ impl Network {
         self.endpoint
     }
 
-    /// Tries until the high-availability process answers.
+    /// Tries until the high-availability process answers. Another process of the same name, which
+    /// may be about to die, gets a short while in any case.
     pub async fn find_high_availability(&self, patience: Duration) -> Result<(), ReachError> {
         let started = Instant::now();
         let mut told = false;
@@ -85,11 +92,12 @@ impl Network {
             let Err(error) = dial::connect(self, ProcessId::HighAvailability).await else {
                 return Ok(());
             };
-            if started.elapsed() >= patience {
+            let limit = if matches!(error, ReachError::Occupied { .. }) { OCCUPIED_MAX } else { patience };
+            if started.elapsed() >= limit {
                 return Err(error);
             }
             if !std::mem::replace(&mut told, true) {
-                tracing::warn!("waiting for the high-availability process: {error}");
+                tracing::warn!("not in the cluster yet: {error}");
             }
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
@@ -103,6 +111,24 @@ impl Network {
     fn locate(&self, process: ProcessId) -> Option<SocketAddr> {
         let directory = self.directory.lock().unwrap_or_else(PoisonError::into_inner);
         directory.get(&process).map(|&(_, endpoint)| endpoint)
+    }
+
+    /// Enters a process into the directory, if no other session of it is there than the one that
+    /// is known to be `dead`; gives the one that is in the way. Two processes cannot listen at one
+    /// endpoint, so who is there now is the only one.
+    fn enter(&self, process: ProcessId, newcomer: Entry, dead: Option<Entry>) -> Option<Entry> {
+        let mut directory = self.directory.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(&holder) = directory.get(&process)
+            && holder.0 != newcomer.0
+            && holder.1 != newcomer.1
+            && Some(holder) != dead
+        {
+            return Some(holder);
+        }
+        if directory.insert(process, newcomer) != Some(newcomer) {
+            tracing::debug!("{process} is at {}", newcomer.1);
+        }
+        None
     }
 
     /// A process showed itself: connections to its earlier sessions are of no use any more.

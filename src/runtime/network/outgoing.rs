@@ -9,11 +9,12 @@ use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
+use crate::actor::ExitStatus;
 use crate::ids::ProcessId;
 
 use super::super::process::Shared;
 use super::Network;
-use super::dial::{Connection, connect};
+use super::dial::{Connection, ReachError, connect};
 use super::frame::{Frame, encode};
 
 const PAUSE_MIN: Duration = Duration::from_millis(50);
@@ -35,11 +36,12 @@ pub async fn run(shared: Arc<Shared>, to: ProcessId, mut queue: mpsc::Receiver<F
     tokio::select! {
         biased;
         () = network.closed() => {}
-        () = keep_connected(network, to, &mut queue) => {}
+        () = keep_connected(&shared, to, &mut queue) => {}
     }
 }
 
-async fn keep_connected(network: &Network, to: ProcessId, queue: &mut mpsc::Receiver<Frame>) {
+async fn keep_connected(shared: &Shared, to: ProcessId, queue: &mut mpsc::Receiver<Frame>) {
+    let network = &shared.network;
     let mut pause = PAUSE_MIN;
     loop {
         // The high-availability process must always know this process: no message is waited for.
@@ -61,6 +63,10 @@ async fn keep_connected(network: &Network, to: ProcessId, queue: &mut mpsc::Rece
                     Ended::Done => return,
                     Ended::Lost(why) => tracing::debug!("the connection to {to} ended: {why}"),
                 }
+            }
+            // It was taken for dead: nobody finds this process any more.
+            Err(error @ ReachError::Occupied { .. }) => {
+                return shared.exit(ExitStatus::Failure(error.to_string()));
             }
             Err(error) => {
                 let mut dropped = usize::from(first.is_some());
