@@ -77,6 +77,8 @@ pub struct AgendaState {
     sequence: u64,
     /// Entries that are not timers.
     pub work: usize,
+    /// Entries that start a process.
+    starts: usize,
     timers: BTreeMap<(ProcessIndex, ActorId, TimerId), (Time, Ticket)>,
     nodes: BTreeMap<NodeId, ProcessIndex>,
     /// Whether what a process has sent dies with it.
@@ -87,6 +89,7 @@ impl AgendaState {
     pub fn push(&mut self, time: Time, order: u64, entry: Entry) -> Ticket {
         self.sequence += 1;
         self.work += usize::from(!matches!(entry.due, Due::Timer { .. }));
+        self.starts += usize::from(matches!(entry.due, Due::Boot));
         let sequence = self.sequence;
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
@@ -109,6 +112,11 @@ impl AgendaState {
         None
     }
 
+    /// How many starts of processes are to come.
+    pub const fn starts(&self) -> usize {
+        self.starts
+    }
+
     pub fn pop(&mut self) -> Option<(Time, Entry)> {
         self.peek()?;
         let Reverse(key) = self.heap.pop()?;
@@ -118,6 +126,7 @@ impl AgendaState {
             self.timers.remove(&(entry.process, actor, timer));
         } else {
             self.work -= 1;
+            self.starts -= usize::from(matches!(entry.due, Due::Boot));
         }
         Some((key.time, entry))
     }

@@ -1,6 +1,7 @@
 //! The log of a simulation: lines bear simulated time, process and actor, never the wall clock.
 
 use std::fmt;
+use std::io::IsTerminal as _;
 
 use tracing::{Event, Subscriber};
 use tracing_subscriber::EnvFilter;
@@ -22,6 +23,7 @@ pub fn init(wanted: bool) {
         Err(_) => return,
     };
     let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let subscriber = subscriber.with_ansi(std::io::stderr().is_terminal());
     // A subscriber that someone else has set stays.
     let _ = subscriber.event_format(SimulatedTime).try_init();
 }

@@ -26,6 +26,26 @@ pub enum PointAt {
     Name { name: String, occurrence: u32, after: bool },
 }
 
+impl CrashPoint {
+    /// Whether a process of this kind has the actor; an error says which it has. Of effects that
+    /// are given by name, only a run knows whether they occur.
+    pub fn check_actor(&self) -> Result<(), String> {
+        let PointAt::Number { actor, .. } = self.at else { return Ok(()) };
+        let (fits, has) = match self.process {
+            ProcessId::JobManager => {
+                (matches!(actor, ActorId::Master | ActorId::Writer), "master and writer")
+            }
+            ProcessId::TaskManager(_) => (
+                matches!(actor, ActorId::Executor | ActorId::Shuffle | ActorId::Task(_)),
+                "executor, shuffle and task-<attempt>",
+            ),
+            ProcessId::HighAvailability => (actor == ActorId::HighAvailability, "ha"),
+            ProcessId::Client => (actor == ActorId::Client, "client"),
+        };
+        if fits { Ok(()) } else { Err(format!("{} has no actor {actor}: it has {has}", self.process)) }
+    }
+}
+
 impl fmt::Display for CrashPoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}:", self.process, self.incarnation)?;

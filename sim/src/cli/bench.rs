@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use revenant::api::Program;
 use revenant::ids::ProcessId;
 
+use super::out::say;
 use super::{CliResult, load, options};
 use crate::scenario::Fault;
 
@@ -18,7 +19,7 @@ pub fn bench(file: &Path, seconds: u64, program: &Arc<Program>) -> CliResult {
     collecting.collect_points = Some(ProcessId::JobManager);
     let points = crate::run::run(&scenario, program, &collecting).detail.points;
     if points.is_empty() {
-        return Err("the JobManager passes no crash point in this scenario".to_owned());
+        return Err("the JobManager passes no crash point in this scenario".to_owned().into());
     }
     let (mut runs, mut messages, mut events, mut simulated) = (0u64, 0u64, 0u64, Duration::ZERO);
     let begin = Instant::now();
@@ -35,10 +36,10 @@ pub fn bench(file: &Path, seconds: u64, program: &Arc<Program>) -> CliResult {
         simulated += outcome.end.since(revenant::actor::Time(0));
     }
     let real = begin.elapsed().as_secs_f64();
-    println!("{runs} crash-and-recover runs in {real:.1} s on one core");
-    println!("{:.0} runs/s/core, {:.2} ms a run", runs as f64 / real, real * 1000.0 / runs as f64);
-    println!("{:.0} messages/s, {:.0} events/s", messages as f64 / real, events as f64 / real);
-    println!("{} messages and {} events a run", messages / runs.max(1), events / runs.max(1));
-    println!("simulated time runs {:.0} times as fast as real time", simulated.as_secs_f64() / real);
+    say!("{runs} crash-and-recover runs in {real:.1} s on one core");
+    say!("{:.0} runs/s/core, {:.2} ms a run", runs as f64 / real, real * 1000.0 / runs as f64);
+    say!("{:.0} messages/s, {:.0} events/s", messages as f64 / real, events as f64 / real);
+    say!("{} messages and {} events a run", messages / runs.max(1), events / runs.max(1));
+    say!("simulated time runs {:.0} times as fast as real time", simulated.as_secs_f64() / real);
     Ok(ExitCode::SUCCESS)
 }

@@ -4,7 +4,6 @@
 //! course, from which it recovers. The first process runs the seeds one after the other, the second
 //! in reverse and on several threads; it may be another build of this program (`--against`).
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::sync::{Arc, Mutex};
@@ -14,6 +13,7 @@ use revenant::api::Program;
 
 use revenant::ids::{ActorId, ProcessId};
 
+use super::out::say;
 use super::{CliResult, load, options};
 use crate::digest::Digest;
 use crate::point::{CrashPoint, PointAt};
@@ -24,9 +24,9 @@ pub struct HashesArgs {
     file: PathBuf,
     #[arg(long)]
     first: u64,
-    #[arg(long)]
+    #[arg(long, value_parser = super::seeds())]
     seeds: u64,
-    #[arg(long)]
+    #[arg(long, value_parser = super::threads())]
     threads: usize,
     /// Print every event of the first seed instead.
     #[arg(long)]
@@ -47,17 +47,16 @@ pub fn hashes(args: &HashesArgs, program: &Arc<Program>) -> CliResult {
         scenario.faults.push(Fault::crash_at(crash_of(seed), false));
         [calm, crate::run::run(&scenario, program, &options)]
     };
-    let mut out = std::io::stdout().lock();
-    let failed = |error: std::io::Error| format!("cannot write: {error}");
     if args.text {
         for outcome in both(args.first) {
             for (chain, text) in outcome.detail.chain.iter().zip(&outcome.detail.text) {
-                writeln!(out, "{chain:016x} {text}").map_err(failed)?;
+                say!("{chain:016x} {text}");
             }
         }
         return Ok(ExitCode::SUCCESS);
     }
-    let open: Mutex<Vec<u64>> = Mutex::new((args.first..args.first + args.seeds).collect());
+    let end = last_seed(args.first, args.seeds)?;
+    let open: Mutex<Vec<u64>> = Mutex::new((args.first..=end).collect());
     let lines: Mutex<Vec<(u64, String)>> = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for _ in 0..args.threads.max(1) {
@@ -78,9 +77,13 @@ pub fn hashes(args: &HashesArgs, program: &Arc<Program>) -> CliResult {
     let mut lines = lines.into_inner().map_err(|_| "a run panicked".to_owned())?;
     lines.sort();
     for (seed, line) in lines {
-        writeln!(out, "{seed} {line}").map_err(failed)?;
+        say!("{seed} {line}");
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn last_seed(first: u64, seeds: u64) -> Result<u64, String> {
+    first.checked_add(seeds - 1).ok_or_else(|| format!("there are no {seeds} seeds from {first}"))
 }
 
 /// Where the JobManager dies under a seed: at one of its first sixty events.
@@ -88,17 +91,17 @@ fn crash_of(seed: u64) -> CrashPoint {
     CrashPoint {
         process: ProcessId::JobManager,
         incarnation: 1,
-        at: PointAt::Number { actor: ActorId::Master, event: 1 + seed * 7 % 60, effect: 0 },
+        at: PointAt::Number { actor: ActorId::Master, event: 1 + seed % 60 * 7 % 60, effect: 0 },
     }
 }
 
 #[derive(Args)]
 pub struct DeterminismArgs {
     file: PathBuf,
-    #[arg(long, default_value_t = 50)]
+    #[arg(long, default_value_t = 50, value_parser = super::seeds())]
     seeds: u64,
     /// Threads of the second process; the first has one.
-    #[arg(long, default_value_t = 4)]
+    #[arg(long, default_value_t = 4, value_parser = super::threads())]
     threads: usize,
     /// Another build of this program for the second process, such as target/debug/revenant-sim.
     #[arg(long)]
@@ -109,12 +112,13 @@ pub fn determinism(args: &DeterminismArgs, program: &Arc<Program>) -> CliResult 
     let DeterminismArgs { file, seeds, threads, against } = args;
     let (seeds, threads) = (*seeds, *threads);
     let first = load(file, program)?.schedule.seed;
+    last_seed(first, seeds)?;
     let this = std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
     let against = against.as_ref().unwrap_or(&this);
     let alone = other_process(&this, file, first, seeds, 1, false)?;
     let together = other_process(against, file, first, seeds, threads, false)?;
     if alone == together && alone.lines().count() as u64 == seeds {
-        println!(
+        say!(
             "{seeds} seeds from {first}, each calm and with a crash: every event equal in two processes, \
              on 1 and {threads} threads (digest of all: {:016x})",
             Digest::of(0, alone.as_bytes())
@@ -123,16 +127,16 @@ pub fn determinism(args: &DeterminismArgs, program: &Arc<Program>) -> CliResult 
     }
     let differs = alone.lines().zip(together.lines()).find(|(a, b)| a != b);
     let Some((a, b)) = differs else {
-        println!("a process ended early:\n{alone}\n{together}");
+        say!("a process ended early:\n{alone}\n{together}");
         return Ok(ExitCode::FAILURE);
     };
-    println!("seed, hash, events and chain differ:\n  {a}\n  {b}");
+    say!("seed, hash, events and chain differ:\n  {a}\n  {b}");
     let seed = a.split(' ').next().and_then(|seed| seed.parse().ok()).unwrap_or(first);
     let a = other_process(&this, file, seed, 1, 1, true)?;
     let b = other_process(against, file, seed, 1, 1, true)?;
     match a.lines().zip(b.lines()).enumerate().find(|(_, (a, b))| a != b) {
-        Some((event, (a, b))) => println!("first at event {}:\n  {a}\n  {b}", event + 1),
-        None => println!("two single runs of seed {seed} are equal: it takes other threads to differ"),
+        Some((event, (a, b))) => say!("first at event {}:\n  {a}\n  {b}", event + 1),
+        None => say!("two single runs of seed {seed} are equal: it takes other threads to differ"),
     }
     Ok(ExitCode::FAILURE)
 }

@@ -5,20 +5,21 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Args;
+use clap::builder::RangedU64ValueParser;
 use revenant::api::Program;
 use revenant::planted::PlantedBug;
 
-use super::{CliResult, load};
+use super::{CliResult, load, out};
 use crate::explore::{ExploreOptions, explore, parse_bug};
 
 #[derive(Args)]
 pub struct ExploreArgs {
     file: PathBuf,
     /// All cores, if not given.
-    #[arg(long)]
+    #[arg(long, value_parser = super::threads())]
     threads: Option<usize>,
     /// Try only so many points, evenly spread.
-    #[arg(long)]
+    #[arg(long, value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     limit: Option<usize>,
     /// Give the engine a planted bug, which the exploration must notice.
     #[arg(long, value_parser = parse_bug)]
@@ -30,7 +31,7 @@ pub struct ExploreArgs {
     #[arg(long)]
     seed: Option<u64>,
     /// Explore so many schedules, those of this seed and of the following ones.
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, default_value_t = 1, value_parser = super::seeds())]
     seeds: u64,
 }
 
@@ -39,6 +40,6 @@ pub fn run(args: ExploreArgs, program: &Arc<Program>) -> CliResult {
     let ExploreArgs { file, threads, limit, bug, machine, seed, seeds } = args;
     let options = ExploreOptions { file, threads, limit, bug, machine, seed, seeds };
     let report = explore(&scenario, program, &options)?;
-    print!("{report}");
-    Ok(if report.is_good() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    out::write(format_args!("{report}"))?;
+    Ok(if report.is_as_expected() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

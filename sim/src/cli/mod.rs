@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use clap::builder::{RangedU64ValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use revenant::api::Program;
 use revenant::ids::ProcessId;
@@ -15,10 +16,12 @@ use revenant::planted::PlantedBug;
 use crate::point::CrashPoint;
 use crate::run::RunOptions;
 use crate::scenario::Scenario;
+use out::Stop;
 
 mod bench;
 mod determinism;
 mod explore;
+mod out;
 mod points;
 mod run;
 
@@ -46,7 +49,7 @@ enum Command {
     /// Measure runs that crash the JobManager and recover.
     Bench {
         file: PathBuf,
-        #[arg(long, default_value_t = 10)]
+        #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
         seconds: u64,
     },
     /// One side of `determinism`.
@@ -89,17 +92,11 @@ pub fn main() -> ExitCode {
         Command::Bench { file, seconds } => bench::bench(&file, seconds, &program),
         Command::Hashes(args) => determinism::hashes(&args, &program),
     };
-    match outcome {
-        Ok(code) => code,
-        Err(message) => {
-            eprintln!("error: {message}");
-            ExitCode::from(2)
-        }
-    }
+    out::status(outcome)
 }
 
 /// Says what to do; the exit status is 2.
-type CliResult = Result<ExitCode, String>;
+type CliResult = Result<ExitCode, Stop>;
 
 fn load(file: &Path, program: &Arc<Program>) -> Result<Scenario, String> {
     Scenario::load(file, program).map_err(|error| error.to_string())
@@ -107,4 +104,36 @@ fn load(file: &Path, program: &Arc<Program>) -> Result<Scenario, String> {
 
 fn options() -> RunOptions {
     RunOptions::default()
+}
+
+fn threads() -> impl TypedValueParser<Value = usize> {
+    RangedU64ValueParser::<usize>::new().range(1..=1024)
+}
+
+fn seeds() -> impl TypedValueParser<Value = u64> {
+    RangedU64ValueParser::<u64>::new().range(1..=1_000_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_that_make_no_sense_are_refused() {
+        for line in [
+            "explore FILE --limit 0",
+            "explore FILE --threads 0",
+            "explore FILE --threads 1025",
+            "explore FILE --seeds 0",
+            "explore FILE --seeds 1000001",
+            "determinism FILE --seeds 0",
+            "determinism FILE --threads 0",
+            "bench FILE --seconds 0",
+        ] {
+            let words = ["sim"].into_iter().chain(line.split(' '));
+            let error = Cli::try_parse_from(words).err().expect(line).to_string();
+            assert!(error.contains("is not in 1.."), "{error}");
+        }
+        assert!(Cli::try_parse_from(["sim", "explore", "FILE", "--threads", "1024", "--limit", "1"]).is_ok());
+    }
 }

@@ -7,18 +7,20 @@ use std::sync::Arc;
 use revenant::api::Program;
 use revenant::ids::ProcessId;
 
+use super::out::say;
 use super::{CliResult, load, options};
 
 pub fn points(file: &Path, process: ProcessId, program: &Arc<Program>) -> CliResult {
     let scenario = load(file, program)?;
+    scenario.check_process(process)?;
     let mut options = options();
     options.collect_points = Some(process);
     let outcome = crate::run::run(&scenario, program, &options);
     for point in &outcome.detail.points {
         let names: Vec<String> = point.names.iter().map(ToString::to_string).collect();
-        println!("{}  event {:>6}  {}  {}", point.time, point.event, point.point, names.join("  "));
+        say!("{}  event {:>6}  {}  {}", point.time, point.event, point.point, names.join("  "));
     }
-    println!(
+    say!(
         "{} points of {process} in the schedule of seed {}",
         outcome.detail.points.len(),
         scenario.schedule.seed

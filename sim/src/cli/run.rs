@@ -8,6 +8,7 @@ use revenant::api::Program;
 use revenant::ids::ExecutionVertexId;
 use revenant::note::Note;
 
+use super::out::{Stop, say};
 use super::{CliResult, RunArgs, load, options};
 use crate::digest::output_digest;
 use crate::oracle::Judge;
@@ -21,6 +22,7 @@ pub fn run(args: &RunArgs, program: &Arc<Program>) -> CliResult {
         scenario.schedule.seed = seed;
     }
     if let Some(point) = &args.crash {
+        scenario.check_point(point)?;
         scenario.faults.push(Fault::crash_at(point.clone(), args.machine));
     }
     if args.bug.is_some() {
@@ -29,7 +31,17 @@ pub fn run(args: &RunArgs, program: &Arc<Program>) -> CliResult {
     let mut options = options();
     options.codec = args.codec;
     let outcome = crate::run::run(&scenario, program, &options);
-    tell(&scenario, &outcome, program);
+    if let Some(point) = &args.crash
+        && outcome.vacuous.contains(&(scenario.faults.len() - 1))
+    {
+        let file = args.file.display();
+        let process = point.process;
+        return Err(Stop::Error(format!(
+            "the run never reached {point}: there is no such point in it; \
+             `cargo sim points {file} --process {process}` lists those of the crash-free run"
+        )));
+    }
+    tell(&scenario, &outcome, program)?;
     judge(&scenario, &outcome, program)
 }
 
@@ -38,9 +50,10 @@ fn judge(scenario: &Scenario, outcome: &RunOutcome, program: &Arc<Program>) -> C
     let mut code = ExitCode::SUCCESS;
     for &fault in &outcome.vacuous {
         let fault = &scenario.faults[fault];
-        println!(
+        say!(
             "VACUOUS: the fault at '{}' ({}) never fired; `cargo sim points` lists the points of a run",
-            fault.at, fault.action
+            fault.at,
+            fault.action
         );
         code = ExitCode::FAILURE;
     }
@@ -51,39 +64,36 @@ fn judge(scenario: &Scenario, outcome: &RunOutcome, program: &Arc<Program>) -> C
             | (RunEnd::Stuck { .. }, Outcome::Stuck)
     );
     if !met {
-        println!("UNEXPECTED: the scenario expects {:?}", scenario.expect.outcome);
+        say!("UNEXPECTED: the scenario expects {:?}", scenario.expect.outcome);
         code = ExitCode::FAILURE;
     }
     if scenario.expect.outcome == Outcome::Finished
         && let Err(violation) = Judge::new(scenario, program)?.judge(outcome)
     {
-        println!("BROKEN: {violation}");
+        say!("BROKEN: {violation}");
         code = ExitCode::FAILURE;
     }
     Ok(code)
 }
 
-fn tell(scenario: &Scenario, outcome: &RunOutcome, program: &Arc<Program>) {
+fn tell(scenario: &Scenario, outcome: &RunOutcome, program: &Arc<Program>) -> Result<(), Stop> {
     for event in &outcome.trace {
         if let Some(line) = step(event) {
-            println!("{}  {}/{}  {line}", event.time, event.process, event.incarnation);
+            say!("{}  {}/{}  {line}", event.time, event.process, event.incarnation);
         }
     }
-    println!();
-    stages(scenario, outcome, program);
-    println!("end       {:?}", outcome.ended);
-    println!("time      {} simulated", outcome.end);
-    println!("events    {}, messages {}", outcome.events, outcome.messages);
-    println!("hash      {:016x}", outcome.hash);
+    say!();
+    stages(scenario, outcome, program)?;
+    say!("end       {:?}", outcome.ended);
+    say!("time      {} simulated", outcome.end);
+    say!("events    {}, messages {}", outcome.events, outcome.messages);
+    say!("hash      {:016x}", outcome.hash);
     let bytes: usize = outcome.output.values().map(bytes::Bytes::len).sum();
-    println!(
-        "output    {:016x}, {} files, {bytes} bytes",
-        output_digest(&outcome.output),
-        outcome.output.len()
-    );
+    say!("output    {:016x}, {} files, {bytes} bytes", output_digest(&outcome.output), outcome.output.len());
     if !outcome.leftovers.is_empty() {
-        println!("leftovers {} files on other volumes", outcome.leftovers.len());
+        say!("leftovers {} files on other volumes", outcome.leftovers.len());
     }
+    Ok(())
 }
 
 /// The line of a step that shows how the job goes.
@@ -120,7 +130,7 @@ fn step(event: &TraceEvent) -> Option<String> {
 }
 
 /// Stages with their parallelism, and how often tasks ran.
-fn stages(scenario: &Scenario, outcome: &RunOutcome, program: &Arc<Program>) {
+fn stages(scenario: &Scenario, outcome: &RunOutcome, program: &Arc<Program>) -> Result<(), Stop> {
     let notes = || {
         outcome.trace.iter().filter_map(|event| match &event.what {
             TraceKind::Note(note) => Some(note),
@@ -136,7 +146,7 @@ fn stages(scenario: &Scenario, outcome: &RunOutcome, program: &Arc<Program>) {
                 _ => None,
             });
             let parallelism = parallelism.last().map_or_else(|| "never".to_owned(), |n| n.to_string());
-            println!("stage     {} {}: parallelism {parallelism}", vertex.id, vertex.name);
+            say!("stage     {} {}: parallelism {parallelism}", vertex.id, vertex.name);
         }
     }
     let deployed: Vec<ExecutionVertexId> = notes()
@@ -146,5 +156,6 @@ fn stages(scenario: &Scenario, outcome: &RunOutcome, program: &Arc<Program>) {
         })
         .collect();
     let subtasks: BTreeSet<ExecutionVertexId> = deployed.iter().copied().collect();
-    println!("tasks     {}, re-run {}", subtasks.len(), deployed.len() - subtasks.len());
+    say!("tasks     {}, re-run {}", subtasks.len(), deployed.len() - subtasks.len());
+    Ok(())
 }

@@ -105,6 +105,9 @@ pub fn explore(
         Some(Failure { oracle: violation.oracle, message: violation.to_string(), replay })
     });
     report.failures.splice(0..0, broken);
+    report.crash_free =
+        schedules.iter().find_map(|schedule| schedule.broken.as_ref()).map(ToString::to_string);
+    report.bug = options.bug.map(bug_name);
     let schedule = match schedules.as_slice() {
         [one] => format!("of seed {first}, crash-free run of hash {:016x}", one.hash),
         _ => format!("of seeds {first} to {last}"),

@@ -72,6 +72,10 @@ pub struct Report {
     /// Real time in which all points were tried.
     pub took: Duration,
     pub threads: usize,
+    /// The name of the planted bug that the engine was given.
+    pub bug: Option<&'static str>,
+    /// What was wrong with the crash-free run of a schedule: nothing else can be said of it then.
+    pub crash_free: Option<String>,
 }
 
 impl Report {
@@ -116,6 +120,11 @@ impl Report {
         self.failures.is_empty() && self.vacuous == 0 && self.missing_class().is_none()
     }
 
+    /// Whether the exploration found what it should: nothing wrong, or the planted bug.
+    pub fn is_as_expected(&self) -> bool {
+        if self.bug.is_some() { !self.failures.is_empty() } else { self.is_good() }
+    }
+
     /// A class of finishes that no crash met: then the exploration says nothing about it. A limited
     /// exploration is not held to it.
     pub fn missing_class(&self) -> Option<&'static str> {
@@ -131,6 +140,9 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(message) = &self.crash_free {
+            writeln!(f, "The run without a crash fails already: {message}\n")?;
+        }
         writeln!(f, "schedule    {}", self.schedule)?;
         if self.tried < self.points {
             writeln!(f, "points      {} of {} (limited)", self.tried, self.points)?;
@@ -164,6 +176,10 @@ impl fmt::Display for Report {
         }
         if self.failures.len() > LISTED {
             writeln!(f, "\n… and {} more", self.failures.len() - LISTED)?;
+        }
+        if let Some(bug) = self.bug {
+            let noticed = if self.failures.is_empty() { "NOT noticed" } else { "noticed" };
+            return writeln!(f, "\nthe bug was {noticed}: {bug}");
         }
         if let Some(class) = self.missing_class().filter(|_| self.failures.is_empty()) {
             writeln!(f, "\nno crash met {class}: choose a flush interval or a job that makes some do")?;
@@ -228,6 +244,15 @@ mod tests {
         let vacuous = report(&vacuous);
         assert!(!vacuous.is_good());
         assert_eq!((vacuous.runs, vacuous.messages, vacuous.busy), (3, 30, Duration::from_millis(15)));
+
+        let bug = |report: Report| Report { bug: Some("keep-splits"), ..report };
+        let noticed = bug(report(&failed));
+        assert!(
+            noticed.is_as_expected() && noticed.to_string().ends_with("the bug was noticed: keep-splits\n")
+        );
+        let unnoticed = bug(report(&all_classes()));
+        assert!(!unnoticed.is_as_expected());
+        assert!(unnoticed.to_string().ends_with("the bug was NOT noticed: keep-splits\n"));
 
         let missing = report(&all_classes()[..2]);
         assert!(!missing.is_good());

@@ -55,7 +55,7 @@ impl Loss {
     pub fn of(history: &History, leader: &Leader) -> Self {
         let state = history.log.state(leader.lost, Bytes::Durable);
         let recovered = leader.recovered.unwrap_or(leader.until);
-        let again = again(history, &state, leader.lost, recovered);
+        let again = again(history, &state, leader, recovered);
         let finished: BTreeSet<_> = match leader.lost.checked_sub(1) {
             Some(before) => history.all_counted(before).map(|finish| finish.attempt.subtask).collect(),
             None => BTreeSet::new(),
@@ -70,8 +70,13 @@ impl Loss {
 }
 
 /// Durable finishes that may run again: a partition that an unfinished consumer needs did not live
-/// from the loss to the end of recovery, or a producer is such a one; to the fixed point.
-fn again(history: &History, state: &LogState, lost: usize, recovered: usize) -> BTreeSet<ExecutionVertexId> {
+/// from the loss to the end of recovery, or nobody had to wait for it any longer, or a producer is such a one; to the fixed point.
+fn again(
+    history: &History,
+    state: &LogState,
+    leader: &Leader,
+    recovered: usize,
+) -> BTreeSet<ExecutionVertexId> {
     let mut again: BTreeSet<ExecutionVertexId> = BTreeSet::new();
     loop {
         let before = again.len();
@@ -80,10 +85,12 @@ fn again(history: &History, state: &LogState, lost: usize, recovered: usize) -> 
                 continue;
             }
             let missing = history.partitions(attempt).any(|partition| {
-                let lives = history
-                    .held
-                    .iter()
-                    .any(|held| held.partition == partition && held.from <= lost && held.until > recovered);
+                let lives = history.held.iter().any(|held| {
+                    held.partition == partition
+                        && held.from <= leader.lost
+                        && held.until > recovered
+                        && !history.too_late_for(leader, held.process)
+                });
                 !lives && is_needed(history, state, &again, partition.data_set, partition.index())
             });
             if missing || has_producer_in(history, state, &again, subtask) {

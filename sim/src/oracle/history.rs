@@ -2,7 +2,9 @@
 //! run; every oracle asks it. Never judges.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
+use revenant::actor::Time;
 use revenant::graph::JobGraph;
 use revenant::ids::{
     ExecutionAttemptId, ExecutionVertexId, FencingToken, JobVertexId, ProcessId, ResultPartitionId,
@@ -12,10 +14,33 @@ use super::Violation;
 use super::index;
 use super::log::{Inputs, Log};
 use crate::reference::Shape;
+use crate::scenario::Scenario;
 use crate::trace::RunOutcome;
 
 /// "Not ended within the trace."
 pub const END: usize = usize::MAX;
+
+/// What the scenario allows to take as long as it takes: how long things are waited for.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    /// A new leader waits so long for the partitions of earlier workers.
+    pub recovery: Duration,
+    /// A TaskManager keeps partitions so long without a leader that claims them.
+    pub retention: Duration,
+    /// The longest that a question and its answer are under way.
+    pub round_trip: Duration,
+}
+
+impl Patience {
+    pub fn of(scenario: &Scenario) -> Self {
+        let config = scenario.configuration();
+        Self {
+            recovery: config.previous_worker_recovery_timeout,
+            retention: config.registration_timeout,
+            round_trip: scenario.network.latency.max * 2,
+        }
+    }
+}
 
 /// A leader's time in office.
 #[derive(Clone, Copy, Debug)]
@@ -92,13 +117,38 @@ pub struct History<'a> {
     /// Crashes of TaskManagers.
     pub workers_lost: Vec<usize>,
     pub commit_decided: Option<usize>,
+    /// Where the job's failure was decided.
+    pub failure_decided: Option<usize>,
+    /// When TaskManagers were registered at a leader: (trace index, process).
+    pub registered: Vec<(usize, ProcessId)>,
+    /// When TaskManagers lost their leader: (trace index, process).
+    pub abandoned: Vec<(usize, ProcessId)>,
+    pub patience: Patience,
     /// Where the finishes that the commit stands on were last complete.
     pub complete: Option<usize>,
 }
 
 impl<'a> History<'a> {
-    pub fn new(graph: &'a JobGraph, shape: &'a Shape, outcome: &'a RunOutcome) -> Self {
-        index::index(graph, shape, outcome)
+    pub fn new(graph: &'a JobGraph, shape: &'a Shape, patience: Patience, outcome: &'a RunOutcome) -> Self {
+        index::index(graph, shape, patience, outcome)
+    }
+
+    /// The time of a trace event; the run's end beyond the trace.
+    pub fn time(&self, event: usize) -> Time {
+        self.outcome.trace.get(event).map_or(self.outcome.end, |event| event.time)
+    }
+
+    /// Whether the leader waited for partitions as long as it has to, and this TaskManager had not
+    /// registered early enough to report: then its partitions may count as lost.
+    pub fn too_late_for(&self, leader: &Leader, process: ProcessId) -> bool {
+        let recovered = self.time(leader.recovered.unwrap_or(leader.until));
+        let waited = recovered.since(self.time(leader.acquired));
+        waited >= self.patience.recovery
+            && !self.registered.iter().any(|&(at, registered)| {
+                registered == process
+                    && at > leader.acquired
+                    && self.time(at) + self.patience.round_trip <= recovered
+            })
     }
 
     /// The finish of the subtask that counts at trace index `at`.
@@ -123,8 +173,7 @@ impl<'a> History<'a> {
     }
 
     pub fn violation(&self, oracle: &'static str, event: usize, message: String) -> Violation {
-        let at = self.outcome.trace.get(event).map_or(self.outcome.end, |event| event.time);
-        Violation { oracle, at, event: event.min(self.outcome.trace.len()), message }
+        Violation { oracle, at: self.time(event), event: event.min(self.outcome.trace.len()), message }
     }
 }
 

@@ -6,14 +6,20 @@ use std::collections::BTreeMap;
 
 use revenant::graph::JobGraph;
 use revenant::ids::{ExecutionAttemptId, ExecutionVertexId, ProcessId, ResultPartitionId};
+use revenant::message::{JobOutcome, JobStatus};
 use revenant::note::Note;
 
-use super::history::{Deployed, END, Finish, Held, History, Initialized, Leader, Released};
+use super::history::{Deployed, END, Finish, Held, History, Initialized, Leader, Patience, Released};
 use super::log::{Bytes, Log};
 use crate::reference::Shape;
 use crate::trace::{RunOutcome, TraceEvent, TraceKind};
 
-pub fn index<'a>(graph: &'a JobGraph, shape: &'a Shape, outcome: &'a RunOutcome) -> History<'a> {
+pub fn index<'a>(
+    graph: &'a JobGraph,
+    shape: &'a Shape,
+    patience: Patience,
+    outcome: &'a RunOutcome,
+) -> History<'a> {
     let mut index = Index {
         history: History {
             graph,
@@ -30,6 +36,10 @@ pub fn index<'a>(graph: &'a JobGraph, shape: &'a Shape, outcome: &'a RunOutcome)
             crashes: Vec::new(),
             workers_lost: Vec::new(),
             commit_decided: None,
+            failure_decided: None,
+            registered: Vec::new(),
+            abandoned: Vec::new(),
+            patience,
             complete: None,
         },
         accepted: BTreeMap::new(),
@@ -108,6 +118,12 @@ impl<'a> Index<'a> {
             Note::CommitDecided { .. } => {
                 history.commit_decided.get_or_insert(at);
             }
+            Note::JobStatusChanged { status: JobStatus::Failed, .. }
+            | Note::JobEnded { outcome: JobOutcome::Failed { .. } } => {
+                history.failure_decided.get_or_insert(at);
+            }
+            Note::TaskManagerRegistered { process } => history.registered.push((at, *process)),
+            Note::JobManagerLost { .. } => history.abandoned.push((at, event.process)),
             Note::PartitionFinished { partition, .. } => history.held.push(Held {
                 partition: *partition,
                 process: event.process,

@@ -36,7 +36,7 @@ mod testing;
 mod witness;
 
 pub use durable::{FinishClass, Finishes};
-pub use history::History;
+pub use history::{History, Patience};
 
 /// A broken promise.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,6 +72,7 @@ pub struct Verdict {
 pub struct Judge {
     graph: Arc<JobGraph>,
     reference: Reference,
+    patience: Patience,
 }
 
 impl Judge {
@@ -80,19 +81,24 @@ impl Judge {
         let job = scenario.job();
         let graph = program.build(&job).map_err(|error| error.to_string())?;
         let reference = Reference::new(&graph, &job, &scenario.configuration())?;
-        Ok(Self { graph, reference })
+        Ok(Self { graph, reference, patience: Patience::of(scenario) })
     }
 
     /// Judges a run by every oracle. The first broken promise is returned.
     pub fn judge(&self, outcome: &RunOutcome) -> Result<Verdict, Violation> {
-        judge(&self.graph, &self.reference, outcome)
+        judge(&self.graph, &self.reference, self.patience, outcome)
     }
 }
 
 /// Judges a run by every oracle. The first broken promise is returned: causes come before effects,
 /// so that a re-run that should not be is named before the output that it spoils.
-fn judge(graph: &JobGraph, reference: &Reference, outcome: &RunOutcome) -> Result<Verdict, Violation> {
-    let history = History::new(graph, reference.shape(), outcome);
+fn judge(
+    graph: &JobGraph,
+    reference: &Reference,
+    patience: Patience,
+    outcome: &RunOutcome,
+) -> Result<Verdict, Violation> {
+    let history = History::new(graph, reference.shape(), patience, outcome);
     s9_fencing::check(&history)?;
     s13_attempts::check(&history)?;
     s4_ranges::check(&history)?;

@@ -1,8 +1,9 @@
 //! S11: a partition is released only when it is not needed any more, whatever crashes next: the
 //! finishes of all subtasks that read it are durable, or the job's end is decided, or its producer's
-//! attempt does not count. (Flink 1.20 releases on a finish that is only in memory.)
+//! attempt does not count, or its TaskManager had been without a leader that claimed it for as long
+//! as the configuration lets it keep partitions. (Flink 1.20 releases on a finish that is only in memory.)
 
-use revenant::ids::{ExecutionVertexId, ResultPartitionId};
+use revenant::ids::{ExecutionVertexId, ProcessId, ResultPartitionId};
 
 use super::Violation;
 use super::history::{History, Released, reads};
@@ -13,7 +14,11 @@ pub fn check(history: &History) -> Result<(), Violation> {
 
 fn judge(history: &History, release: &Released) -> Result<(), Violation> {
     let at = release.at;
-    if history.commit_decided.is_some_and(|decided| decided < at) || lost_with_its_process(history, release) {
+    let decided = [history.commit_decided, history.failure_decided];
+    if decided.into_iter().flatten().any(|decided| decided < at)
+        || lost_with_its_process(history, release)
+        || unclaimed(history, release)
+    {
         return Ok(());
     }
     let producer = release.partition.producer;
@@ -32,6 +37,20 @@ fn lost_with_its_process(history: &History, release: &Released) -> bool {
         held.partition == release.partition
             && held.process == release.process
             && held.incarnation < release.incarnation
+    })
+}
+
+/// The TaskManager lost its leader, and none registered it for as long as it keeps partitions.
+fn unclaimed(history: &History, release: &Released) -> bool {
+    let last = |all: &[(usize, ProcessId)]| {
+        all.iter()
+            .filter(|(at, process)| *at < release.at && *process == release.process)
+            .map(|(at, _)| *at)
+            .max()
+    };
+    last(&history.abandoned).is_some_and(|abandoned| {
+        history.time(release.at).since(history.time(abandoned)) >= history.patience.retention
+            && last(&history.registered).is_none_or(|registered| registered < abandoned)
     })
 }
 
@@ -57,6 +76,7 @@ fn needed_by(history: &History, partition: ResultPartitionId, at: usize) -> Opti
 
 #[cfg(test)]
 mod tests {
+    use revenant::message::JobOutcome;
     use revenant::note::Note;
 
     use super::*;
@@ -110,6 +130,30 @@ mod tests {
         story.note(Note::CommitDecided { committables: vec![] });
         story.release(1, partition(attempt(0, 0, 1, 1)));
         passes(check, &story);
+    }
+
+    #[test]
+    fn a_release_after_the_jobs_failure_is_good() {
+        let mut story = until_sinks();
+        let outcome = JobOutcome::Failed { reason: "disk full".to_owned() };
+        story.note(Note::JobEnded { outcome }).release(1, partition(attempt(0, 0, 1, 1)));
+        passes(check, &story);
+    }
+
+    #[test]
+    fn a_partition_that_no_leader_claims_is_kept_for_the_retention_time_and_no_longer() {
+        let released = |wait: u64, claimed: bool| {
+            let mut story = until_sinks();
+            story.abandon(1);
+            if claimed {
+                story.note(Note::TaskManagerRegistered { process: ProcessId::TaskManager(1) });
+            }
+            story.wait(wait).release(1, partition(attempt(0, 0, 1, 1)));
+            story
+        };
+        passes(check, &released(300, false));
+        caught(check, &released(200, false), "was released from task-manager-1");
+        caught(check, &released(300, true), "was released from task-manager-1");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use revenant::actor::Time;
@@ -19,7 +20,7 @@ use revenant::note::Note;
 use revenant::task::{TaskBody, TaskBodyFactory, TaskContext};
 
 use super::log::Inputs;
-use super::{History, Violation};
+use super::{History, Patience, Violation};
 use crate::reference::{Reference, ReferenceJob, Shape, Witness};
 use crate::trace::{RunDetail, RunEnd, RunOutcome, TraceEvent, TraceKind};
 
@@ -57,6 +58,8 @@ pub struct Story {
     sources: [ExecutionAttemptId; 2],
     restarted: Vec<u32>,
     token: u64,
+    /// Nanoseconds.
+    waited: u64,
 }
 
 impl Story {
@@ -78,6 +81,7 @@ impl Story {
             sources: [attempt(0, 0, 1, 1), attempt(0, 1, 1, 1)],
             restarted: vec![],
             token: 0,
+            waited: 0,
         }
     }
 
@@ -86,7 +90,7 @@ impl Story {
     }
 
     fn push(&mut self, process: ProcessId, what: TraceKind) -> &mut Self {
-        let time = Time(self.outcome.trace.len() as u64 * 1_000_000);
+        let time = Time(self.outcome.trace.len() as u64 * 1_000_000 + self.waited);
         let incarnation = match process {
             ProcessId::TaskManager(n) if self.restarted.contains(&n) => 2,
             _ => 1,
@@ -94,6 +98,18 @@ impl Story {
         self.outcome.trace.push(TraceEvent { time, process, incarnation, actor: None, what });
         self.outcome.end = time;
         self
+    }
+
+    /// So many seconds pass.
+    pub fn wait(&mut self, seconds: u64) -> &mut Self {
+        self.waited += seconds * 1_000_000_000;
+        self
+    }
+
+    /// The TaskManager loses its leader.
+    pub fn abandon(&mut self, worker: u32) -> &mut Self {
+        let note = Note::JobManagerLost { token: FencingToken(self.token) };
+        self.push(ProcessId::TaskManager(worker), TraceKind::Note(note))
     }
 
     pub fn note(&mut self, note: Note) -> &mut Self {
@@ -319,7 +335,12 @@ pub fn test_reference() -> Reference {
 
 pub fn with_history<T>(story: &Story, look: impl FnOnce(&History) -> T) -> T {
     let (graph, shape) = (graph(), Shape::of(&graph(), 128));
-    look(&History::new(&graph, &shape, &story.outcome))
+    let patience = Patience {
+        recovery: Duration::from_secs(30),
+        retention: Duration::from_secs(300),
+        round_trip: Duration::from_millis(4),
+    };
+    look(&History::new(&graph, &shape, patience, &story.outcome))
 }
 
 pub fn passes(check: fn(&History) -> Result<(), Violation>, story: &Story) {

@@ -49,7 +49,7 @@ impl Shared {
         let state = &mut world.processes[process];
         if state.id == ProcessId::Client {
             let end = failure.map_or(RunEnd::Finished, |reason| RunEnd::Failed { reason });
-            world.settle(end);
+            world.settle(end, self.longest_restart());
         } else if failure.is_some() && state.failures < FAILURES_MAX {
             state.failures += 1;
             drop(world);
@@ -57,6 +57,16 @@ impl Shared {
                 self.restart(process, after);
             }
         }
+    }
+
+    fn longest_restart(&self) -> Duration {
+        let scenario = &self.scenario;
+        let all = scenario.faults.iter().filter_map(|fault| fault.restart_after);
+        let all = all.chain([scenario.cluster.restart_after]).map(|restart| match restart {
+            RestartAfter::After(after) => after,
+            RestartAfter::Never => Duration::ZERO,
+        });
+        all.max().unwrap_or_default()
     }
 
     fn restart(&self, process: ProcessIndex, after: Duration) {

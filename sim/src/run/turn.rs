@@ -55,6 +55,14 @@ impl Future for Turn<'_> {
                     world.stop(RunEnd::Stuck { why });
                     continue;
                 }
+                let limit = self.shared.scenario.cluster.event_limit;
+                if world.record.events >= limit {
+                    let why =
+                        format!("the limit of {limit} events is reached; is a pause or timeout too short?");
+                    let why = who_waits(&world, &agenda, &why);
+                    world.stop(RunEnd::Stuck { why });
+                    continue;
+                }
                 let owner = match entry.due {
                     Due::Boot | Due::Fault(_) => conductor,
                     _ => entry.process,

@@ -27,6 +27,9 @@ use crate::trace::{RunEnd, TraceKind};
 
 /// What goes on after the client has ended, so that processes can tidy up.
 const SETTLE: Duration = Duration::from_secs(2);
+/// The longest that this goes on beyond the restart of a process that is down, or while the
+/// JobManager has not ended.
+const DRAIN: Duration = Duration::from_secs(8);
 const BOOT_OFFSET: DurationRange =
     DurationRange { min: Duration::from_micros(1), max: Duration::from_micros(200) };
 
@@ -54,6 +57,8 @@ pub struct World {
     pub ended: Option<RunEnd>,
     /// Nothing after this is worth waiting for once the run has ended.
     settle_until: Time,
+    /// As [`Self::settle_until`], while processes are down or the JobManager is at work.
+    drain_until: Time,
     pub draws: Draws,
 }
 
@@ -72,18 +77,24 @@ impl World {
             self.ended = Some(end);
         }
         self.settle_until = self.now;
+        self.drain_until = self.now;
     }
 
-    /// The run is over as soon as it has settled.
-    pub fn settle(&mut self, end: RunEnd) {
+    /// The run is over as soon as it has settled; a process that is down starts again after at most
+    /// `restart`.
+    pub fn settle(&mut self, end: RunEnd, restart: Duration) {
         self.ended.get_or_insert(end);
         self.settle_until = self.now + SETTLE;
+        self.drain_until = self.now + restart + DRAIN;
     }
 
     pub fn settled(&self, agenda: &mut AgendaState) -> bool {
-        self.settle_until <= self.now
-            || agenda.work == 0
-            || agenda.peek().is_none_or(|(time, _)| time > self.settle_until)
+        let unsettled = agenda.starts() > 0
+            || self.processes.iter().any(|process| process.id == ProcessId::JobManager && process.alive);
+        let until = if unsettled { self.drain_until } else { self.settle_until };
+        until <= self.now
+            || (agenda.work == 0 && !unsettled)
+            || agenda.peek().is_none_or(|(time, _)| time > until)
     }
 
     pub fn trace(&mut self, process: ProcessIndex, what: TraceKind) {
@@ -122,6 +133,7 @@ impl Shared {
             record: Record::new(seed, &options),
             ended: None,
             settle_until: Time(0),
+            drain_until: Time(0),
             draws: Draws::new(seed),
         };
         let (agenda, network, disks) = (simulator::<Agenda>(), simulator::<Network>(), simulator::<Disks>());
@@ -196,6 +208,9 @@ impl Shared {
             world.trace(process, TraceKind::Started);
             world.wakers[process] = None;
             world.baton = process;
+            if world.ended.is_some() {
+                world.settle_until = world.settle_until.max(now + SETTLE).min(world.drain_until);
+            }
             (id, node)
         };
         if let Some(node) = node {

@@ -2,15 +2,19 @@
 //! would be right. Whether a crash point exists is known only after the run: see
 //! [`crate::trace::RunOutcome::vacuous`].
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use revenant::actor::Time;
 use revenant::api::Program;
 use revenant::config::nearest;
+use revenant::ids::ProcessId;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::{Scenario, Trigger};
+use super::{Fault, Scenario, Trigger};
+use crate::point::CrashPoint;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}{}: {message}", .line.map_or_else(String::new, |line| format!(":{line}")))]
@@ -64,36 +68,76 @@ impl Scenario {
             let message = format!("task-managers = {} is not from 1 to 1000", self.cluster.task_managers);
             return Err((Place::TaskManagers, message));
         }
-        program.build(&self.job()).map_err(|error| (Place::Job, error.to_string()))?;
+        let config = self.config.configuration();
+        if config.min_parallelism > config.max_parallelism {
+            let message = format!(
+                "min-parallelism {} is above max-parallelism {}",
+                config.min_parallelism, config.max_parallelism
+            );
+            return Err((
+                Place::Option("execution.batch.adaptive.auto-parallelism.min-parallelism"),
+                message,
+            ));
+        }
+        program.build(&self.job()).map_err(|error| {
+            let message = error.to_string();
+            (self.argument_in(&message).map_or(Place::Job, Place::Argument), message)
+        })?;
         for (index, fault) in self.faults.iter().enumerate() {
-            let exists = |process| {
-                if self.processes().any(|known| known == process) {
-                    return Ok(());
-                }
-                let last = self.cluster.task_managers;
-                Err(format!(
-                    "there is no process {process}: the cluster has task-manager-1 to task-manager-{last}"
-                ))
-            };
-            exists(fault.action.process()).map_err(|message| (Place::FaultAction(index), message))?;
-            if let Some(process) = fault.at.process() {
-                exists(process).map_err(|message| (Place::FaultTrigger(index), message))?;
-            }
-            if let Trigger::Time(time) = fault.at
-                && time.since(revenant::actor::Time(0)) > self.cluster.time_limit.0
-            {
-                let message =
-                    format!("the run ends after time-limit = '{}', before this", self.cluster.time_limit);
-                return Err((Place::FaultTrigger(index), message));
-            }
+            self.check_process(fault.action.process())
+                .map_err(|message| (Place::FaultAction(index), message))?;
+            self.check_trigger(fault).map_err(|message| (Place::FaultTrigger(index), message))?;
         }
         Ok(())
+    }
+
+    /// The argument that an error of the job names first, if it names one.
+    fn argument_in(&self, message: &str) -> Option<String> {
+        let names = self.job.arguments.0.keys();
+        let named = names.filter_map(|name| Some((message.find(&format!("'{name}'"))?, name)));
+        named.min().map(|(_, name)| name.clone())
+    }
+
+    /// Whether the cluster has such a process.
+    pub fn check_process(&self, process: ProcessId) -> Result<(), String> {
+        if self.processes().any(|known| known == process) {
+            return Ok(());
+        }
+        let last = self.cluster.task_managers;
+        Err(format!("there is no process {process}: the cluster has task-manager-1 to task-manager-{last}"))
+    }
+
+    /// Whether the cluster has such a process, and that such an actor. Whether it comes to the point
+    /// is known only after the run.
+    pub fn check_point(&self, point: &CrashPoint) -> Result<(), String> {
+        self.check_process(point.process)?;
+        point.check_actor()
+    }
+
+    fn check_trigger(&self, fault: &Fault) -> Result<(), String> {
+        let dies = fault.action.process();
+        match &fault.at {
+            Trigger::Point(point) => self.check_point(point),
+            Trigger::CrashOf { process, .. } if *process == dies => {
+                Err(format!("this can never happen: at the crash of {process}, {process} is dead already"))
+            }
+            Trigger::CrashOf { process, .. } => self.check_process(*process),
+            Trigger::Time(Time(0)) if dies != ProcessId::HighAvailability => {
+                Err(format!("this can never happen: at t = 0 s {dies} has not started yet"))
+            }
+            Trigger::Time(time) if time.since(Time(0)) > self.cluster.time_limit.0 => {
+                Err(format!("the run ends after time-limit = '{}', before this", self.cluster.time_limit))
+            }
+            Trigger::Time(_) => Ok(()),
+        }
     }
 }
 
 /// A part of the file that a check found wrong.
 enum Place {
     Job,
+    Argument(String),
+    Option(&'static str),
     TaskManagers,
     FaultTrigger(usize),
     FaultAction(usize),
@@ -105,13 +149,19 @@ struct Layout {
     job: JobLayout,
     cluster: Option<ClusterLayout>,
     #[serde(default)]
+    config: TableLayout,
+    #[serde(default)]
     fault: Vec<FaultLayout>,
 }
 
 #[derive(Deserialize)]
 struct JobLayout {
     name: Spanned<String>,
+    #[serde(default)]
+    arguments: TableLayout,
 }
+
+type TableLayout = BTreeMap<String, Spanned<toml::Value>>;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -130,6 +180,8 @@ impl Place {
         let layout: Layout = toml::from_str(text).ok()?;
         let span = match self {
             Self::Job => layout.job.name.span(),
+            Self::Argument(name) => layout.job.arguments.get(name)?.span(),
+            Self::Option(key) => layout.config.get(*key)?.span(),
             Self::TaskManagers => layout.cluster?.task_managers?.span(),
             Self::FaultTrigger(index) => layout.fault.get(*index)?.at.span(),
             Self::FaultAction(index) => layout.fault.get(*index)?.r#do.span(),
@@ -145,6 +197,10 @@ fn line_of(text: &str, offset: usize) -> usize {
 /// "unknown field `latncy`, expected one of `latency`, …" gets "did you mean".
 fn with_suggestion(message: &str) -> String {
     let message = message.trim_end();
+    // Faults are the one list of a scenario.
+    if message.starts_with("invalid type: map, expected a sequence") {
+        return "there may be several faults: write [[fault]]".to_owned();
+    }
     let mut quoted = message.split('`').skip(1).step_by(2);
     let Some(word) = quoted.next() else { return message.to_owned() };
     match nearest(word, quoted) {

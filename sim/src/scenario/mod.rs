@@ -60,6 +60,8 @@ pub struct Cluster {
     pub restart_after: RestartAfter,
     /// Simulated time after which the run counts as stuck.
     pub time_limit: Span,
+    /// Events after which the run counts as stuck: timers of a nanosecond never reach a time limit.
+    pub event_limit: u64,
 }
 
 impl Default for Cluster {
@@ -68,6 +70,7 @@ impl Default for Cluster {
             task_managers: 3,
             restart_after: RestartAfter::After(Duration::from_secs(1)),
             time_limit: Span(Duration::from_mins(20)),
+            event_limit: 20_000_000,
         }
     }
 }

@@ -39,7 +39,7 @@ impl<'de> Deserialize<'de> for Scalar {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct AnyScalar;
 
-        impl Visitor<'_> for AnyScalar {
+        impl<'de> Visitor<'de> for AnyScalar {
             type Value = Scalar;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -64,6 +64,15 @@ impl<'de> Deserialize<'de> for Scalar {
 
             fn visit_bool<E>(self, flag: bool) -> Result<Scalar, E> {
                 Ok(Scalar(flag.to_string()))
+            }
+
+            /// What an unquoted key with dots makes.
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Scalar, A::Error> {
+                let within: Option<String> = map.next_key()?;
+                let within = within.map_or_else(String::new, |key| format!(" '….{key}'"));
+                Err(A::Error::custom(format!(
+                    "expected a text, a number or true or false; if this is a key with dots{within}, put the key in quotes"
+                )))
             }
         }
 

@@ -48,6 +48,14 @@ fn a_run_that_outlives_its_time_limit_is_stuck_with_its_timers() {
 }
 
 #[test]
+fn a_run_of_too_many_events_is_stuck() {
+    let outcome = run(&scenario("[cluster]\nevent-limit = 5\n"), &program(), &options());
+    let RunEnd::Stuck { why } = outcome.ended else { panic!("it is stuck") };
+    assert!(why.contains("the limit of 5 events is reached"), "{why}");
+    assert_eq!(outcome.events, 5);
+}
+
+#[test]
 fn a_job_that_fails_ends_as_failed() {
     assert_eq!(run_mode("fail").ended, RunEnd::Failed { reason: "as told".to_owned() });
 }

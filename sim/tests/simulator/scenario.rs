@@ -25,7 +25,7 @@ fn every_kind_of_error_names_its_line_and_what_is_right() {
         ("[cluster]\ntask-managers = 1001\n", 4, "is not from 1 to 1000"),
         ("[cluster]\nrestart-after = 'soon'\n", 4, "or 'never'"),
         ("[config]\n'heartbeat.intervall' = '1 s'\n", 4, "did you mean 'heartbeat.interval'?"),
-        ("[config]\n'heartbeat.interval' = '1 parsec'\n", 4, "is not a duration above 0"),
+        ("[config]\n'heartbeat.interval' = '1 parsec'\n", 4, "is not a duration from 1 ms"),
         ("[disk]\nincomplete-at-crash = 'not-doen'\n", 4, "did you mean 'not-done'?"),
         ("[[fault]]\nat = 'noon'\ndo = 'crash job-manager'\n", 4, "'t = 12.5s'"),
         ("[[fault]]\nat = 't = 1 s'\ndo = 'explode job-manager'\n", 5, "expected 'crash <process>'"),
@@ -40,6 +40,21 @@ fn every_kind_of_error_names_its_line_and_what_is_right() {
         ("[expect]\noutcome = 'finish'\n", 4, "did you mean 'finished'?"),
         ("[schedule]\nseed = -1\n", 4, "expected u64"),
         ("[job.arguments]\nsplits = [1]\n", 4, "expected a text, a number or true or false"),
+        ("[config]\nheartbeat.interval = '1 s'\n", 4, "put the key in quotes"),
+        ("[fault]\nat = 't = 1 s'\ndo = 'crash client'\n", 3, "write [[fault]]"),
+        ("[[fault]]\nat = 'crash of client/1'\ndo = 'crash client'\n", 4, "this can never happen"),
+        ("[[fault]]\nat = 't = 0 s'\ndo = 'crash client'\n", 4, "this can never happen"),
+        (
+            "[[fault]]\nat = 'client/1:master@1.0'\ndo = 'crash client'\n",
+            4,
+            "client has no actor master: it has client",
+        ),
+        (
+            "[config]\n'execution.batch.adaptive.auto-parallelism.min-parallelism' = 9\n\
+             'execution.batch.adaptive.auto-parallelism.max-parallelism' = 8\n",
+            4,
+            "min-parallelism 9 is above max-parallelism 8",
+        ),
         ("x = = 1", 3, "a.toml:3"),
     ] {
         let error = error(more);

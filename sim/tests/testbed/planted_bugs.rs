@@ -2,10 +2,13 @@
 //! passes one of these is blind.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use revenant::planted::PlantedBug;
+use revenant_sim::explore::{ExploreOptions, Report, explore};
+use revenant_sim::scenario::Scenario;
 
-use super::{LINEITEM, explored, explored_seed};
+use super::{LINEITEM, explored, explored_seed, program};
 
 /// Not every schedule gives a bug the chance to do harm; one of so many must.
 const SEEDS: std::ops::Range<u64> = 1..7;
@@ -79,4 +82,27 @@ fn the_engine_without_a_bug_survives_all_of_this() {
     // At the last points the TaskManager may have ended by itself before it can die.
     let report = explored(&format!("{LINEITEM}{AND_A_TASK_MANAGER}"), None, None);
     assert!(report.failures.is_empty() && report.vacuous * 20 < report.points, "{report}");
+}
+
+/// What the README promises: `cargo sim explore FILE --bug …` says that the bug was noticed.
+#[test]
+fn each_bug_is_noticed_in_the_scenario_that_is_named_for_it() {
+    for (bug, name) in [
+        (PlantedBug::SkipLastRecord, "lineitem.toml"),
+        (PlantedBug::ForgetPartitions, "lineitem-slow-network.toml"),
+        (PlantedBug::ReleaseTooEarly, "lineitem.toml"),
+        (PlantedBug::AcceptOlderAttempt, "lineitem.toml"),
+        (PlantedBug::FinishWithoutPartitions, "lineitem-task-manager-loss.toml"),
+        (PlantedBug::KeepSplits, "lineitem.toml"),
+    ] {
+        let report = explored_file(name, bug);
+        assert!(report.is_as_expected(), "{name}\n{report}");
+    }
+}
+
+fn explored_file(name: &str, bug: PlantedBug) -> Report {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios").join(name);
+    let scenario = Scenario::load(&file, &program()).unwrap_or_else(|error| panic!("{error}"));
+    let options = ExploreOptions { file, bug: Some(bug), ..ExploreOptions::default() };
+    explore(&scenario, &program(), &options).expect("the job has a reference")
 }

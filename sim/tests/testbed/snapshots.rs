@@ -28,7 +28,7 @@ fn small_lineitem() -> Scenario {
 #[test]
 fn the_story_of_a_crash_and_recovery() {
     let mut scenario = small_lineitem();
-    let point = "job-manager/1:job_event.append#3.before".parse().expect("it is a crash point");
+    let point = "job-manager/1:job_event.append#5.before".parse().expect("it is a crash point");
     scenario.faults.push(Fault::crash_at(point, false));
     let options = RunOptions { keep_messages: true, ..RunOptions::default() };
     let outcome = run(&scenario, &program(), &options);
