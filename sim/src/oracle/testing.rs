@@ -337,7 +337,7 @@ pub fn with_history<T>(story: &Story, look: impl FnOnce(&History) -> T) -> T {
     let (graph, shape) = (graph(), Shape::of(&graph(), 128));
     let patience = Patience {
         recovery: Duration::from_secs(30),
-        retention: Duration::from_secs(300),
+        retention: Duration::from_mins(5),
         round_trip: Duration::from_millis(4),
     };
     look(&History::new(&graph, &shape, patience, &story.outcome))
