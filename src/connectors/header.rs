@@ -48,7 +48,7 @@ mod tests {
     #[test]
     fn a_struct_has_the_names_that_serde_gives_its_fields() {
         #[derive(Deserialize)]
-        #[allow(dead_code)]
+        #[expect(dead_code, reason = "only the names of its fields matter")]
         struct Row {
             first: i64,
             #[serde(rename = "the second")]

@@ -81,24 +81,3 @@ fn what_is_left_on_the_disks_is_listed_by_volume_and_owner() {
     let log = (Some(ProcessId::JobManager), revenant::disk::Volume::Local, "job-events/log".to_owned());
     assert_eq!(outcome.leftovers, [log]);
 }
-
-/// `cargo test --release -p revenant-sim --test simulator -- --ignored --nocapture cost`
-#[test]
-#[ignore = "prints what a run costs"]
-fn cost_of_a_run_with_a_crash() {
-    let scenario = scenario(
-        "[job.arguments]\nrounds = 60\n[[fault]]\nat = 'job-manager/1:job_event.sync#30.before'\n\
-         do = 'crash job-manager'\n",
-    );
-    let (program, options) = (program(), options());
-    let mut outcome = run(&scenario, &program, &options);
-    let begin = std::time::Instant::now();
-    for _ in 0..1000 {
-        outcome = run(&scenario, &program, &options);
-    }
-    let cost = begin.elapsed() / 1000;
-    println!(
-        "{cost:?} a run of {} events, {} messages; {:?}",
-        outcome.events, outcome.messages, outcome.ended
-    );
-}

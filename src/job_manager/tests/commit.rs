@@ -1,0 +1,110 @@
+//! The end of a job: decision, visibility, cleaning up, and the HA service in between.
+
+use super::*;
+
+#[test]
+fn a_new_leader_commits_exactly_the_decided_list_whatever_an_earlier_one_had_done_of_it() {
+    let decided = [0, 1].map(|subtask| committable(attempt(SINK, subtask, OLD)));
+    let pending = |subtask: usize| decided[subtask].pending.clone();
+    for done in 0..=2 {
+        let mut fixture = Fixture::new(&[]);
+        fixture.event(Event::Start);
+        fixture.grant(true, Some(JobResult::Dirty(decided.to_vec())));
+        let mut files: Vec<String> = (0..2)
+            .map(|subtask| if subtask < done { decided[subtask].target.clone() } else { pending(subtask) })
+            .collect();
+        files.push(".pending/of-a-failed-attempt".to_owned());
+        carry_out(&mut fixture, &mut files);
+        assert!(fixture.kinds().contains(&"RecordJobResult"));
+        let outcome = JobOutcome::Finished { committed: 2 };
+        fixture.tell(Address::HIGH_AVAILABILITY, JobResultRecorded { token: NOW, outcome });
+        carry_out(&mut fixture, &mut files);
+        files.sort();
+        assert_eq!(files, ["out/0", "out/1"], "{done} were renamed before");
+    }
+}
+
+#[test]
+fn a_committed_file_that_is_gone_is_an_error_and_never_a_finished_job() {
+    let decided = committable(attempt(SINK, 0, OLD));
+    let mut fixture = Fixture::new(&[]);
+    fixture.event(Event::Start);
+    fixture.grant(true, Some(JobResult::Dirty(vec![decided])));
+    carry_out(&mut fixture, &mut Vec::new());
+    assert!(!fixture.kinds().contains(&"RecordJobResult"));
+    let failed = |effect: &Effect| matches!(effect, Effect::Exit(ExitStatus::Failure(_)));
+    assert!(fixture.effects.iter().any(failed));
+}
+
+#[test]
+fn s12_nothing_runs_after_a_clean_result() {
+    let mut fixture = Fixture::new(&[]);
+    fixture.event(Event::Start);
+    fixture.grant(true, Some(JobResult::Clean(JobOutcome::Finished { committed: 2 })));
+    carry_out(&mut fixture, &mut Vec::new());
+    fixture.register(TM1, 1, vec![partition(attempt(SOURCE, 0, OLD))]);
+    assert_eq!(fixture.submitted(), []);
+    assert!(fixture.kinds().contains(&"JobTerminated"));
+    fixture.tell(Address::WRITER, crate::message::JobEventsCleared {});
+    assert_eq!(fixture.effects.last(), Some(&Effect::Exit(ExitStatus::Success)));
+}
+
+#[test]
+fn what_the_high_availability_service_did_not_answer_is_asked_again_with_the_lease() {
+    let mut fixture = Fixture::new(&[]);
+    fixture.event(Event::Start);
+    fixture.grant(false, None);
+    fixture.effects.clear();
+    fixture.event(Event::Timer(RENEW_LEASE));
+    assert_eq!(fixture.kinds(), ["RenewLease", "RecordJob"]);
+
+    let mut events = sources_finished();
+    events.extend([initialized(SINK), finished(SINK, 0), finished(SINK, 1)]);
+    let mut fixture = Fixture::new(&[]);
+    fixture.lead(events);
+    fixture.effects.clear();
+    fixture.event(Event::Timer(RENEW_LEASE));
+    assert_eq!(fixture.kinds(), ["RenewLease", "DecideCommit"]);
+}
+
+#[test]
+fn a_commit_decision_that_comes_twice_is_carried_out_once() {
+    let mut events = sources_finished();
+    events.extend([initialized(SINK), finished(SINK, 0), finished(SINK, 1)]);
+    let mut fixture = Fixture::new(&[]);
+    fixture.lead(events);
+    let committables = vec![committable(attempt(SINK, 0, OLD))];
+    let decided = CommitDecided { token: NOW, committables };
+    fixture.tell(Address::HIGH_AVAILABILITY, decided.clone());
+    fixture.effects.clear();
+    fixture.tell(Address::HIGH_AVAILABILITY, decided);
+    assert_eq!(fixture.effects, []);
+}
+
+#[test]
+fn a_failed_job_leaves_no_uncommitted_output() {
+    let mut fixture = Fixture::new(&[]);
+    fixture.lead(vec![]);
+    fixture.register(TM1, 1, vec![]);
+    let failure = TaskFailure { message: "boom".to_owned(), missing: None };
+    fixture.state(attempt(SOURCE, 0, NOW), TaskState::Failed(failure));
+    let mut files = vec![".pending/half".to_owned(), "out/of-another-job".to_owned()];
+    carry_out(&mut fixture, &mut files);
+    assert_eq!(files.len(), 2, "nothing goes before the failure is durable");
+    let outcome = JobOutcome::Failed { reason: "boom".to_owned() };
+    fixture.tell(Address::HIGH_AVAILABILITY, JobResultRecorded { token: NOW, outcome });
+    carry_out(&mut fixture, &mut files);
+    assert_eq!(files, ["out/of-another-job"]);
+    assert_eq!(fixture.master.status(), JobStatus::Failed);
+}
+
+#[test]
+fn a_store_that_fails_after_the_jobs_end_does_not_keep_the_process_alive() {
+    let mut fixture = Fixture::new(&[]);
+    fixture.event(Event::Start);
+    fixture.grant(true, Some(JobResult::Clean(JobOutcome::Finished { committed: 2 })));
+    carry_out(&mut fixture, &mut Vec::new());
+    let failure = crate::job_event::StoreFailure { message: "no".to_owned() };
+    fixture.tell(Address::WRITER, crate::message::JobEventStoreFailed { token: NOW, failure });
+    assert_eq!(fixture.effects.last(), Some(&Effect::Exit(ExitStatus::Success)));
+}
