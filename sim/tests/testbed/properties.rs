@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
 use proptest::prelude::*;
-use proptest::test_runner::{Config, FileFailurePersistence};
+use proptest::test_runner::{Config, FileFailurePersistence, RngSeed};
 use revenant::api::Program;
 use revenant::ids::ProcessId;
 use revenant_sim::oracle::Judge;
@@ -117,11 +117,15 @@ fn keep(scenario: &Scenario) -> PathBuf {
     file
 }
 
+/// The same cases everywhere, unless `PROPTEST_RNG_SEED` names others.
 fn config() -> Config {
     let failures = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/testbed/properties.proptest-regressions");
     let mut config = Config::default();
     if std::env::var_os("PROPTEST_CASES").is_none() {
         config.cases = 24;
+    }
+    if config.rng_seed == RngSeed::Random {
+        config.rng_seed = RngSeed::Fixed(1);
     }
     config.failure_persistence = Some(Box::new(FileFailurePersistence::Direct(failures)));
     config
