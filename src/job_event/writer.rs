@@ -200,7 +200,14 @@ impl JobEventWriter {
     fn write(&mut self, now: Time, sequence: u64, event: &JobEvent, out: &mut Outbox) {
         let (token, interval) = (self.token, self.config.flush_interval);
         let State::Open(open) = &mut self.state else { return };
+        let before = open.buffer.len();
         record::write_record(&mut open.buffer, sequence, token, event);
+        if open.buffer.len() - before > record::RECORD_OVERHEAD + record::MAX_PAYLOAD {
+            // Replay would take it for a torn tail, and what follows for damage.
+            let message =
+                format!("event {sequence} is longer than the {} bytes of a record", record::MAX_PAYLOAD);
+            return self.fail(message, out);
+        }
         open.buffered = sequence;
         out.note(Note::EventBuffered { token, sequence, finished: finished_attempt(event) });
         if open.buffer.len() as u64 >= self.config.write_buffer_size.0 || interval.is_zero() {
@@ -243,13 +250,7 @@ impl JobEventWriter {
         let Some(step) = self.pending.complete(op) else { return };
         let output = match result {
             Ok(output) => output,
-            Err(error) => {
-                self.pending.forget_all();
-                self.state = State::Ended;
-                let failure = StoreFailure { message: error.to_string() };
-                out.send(Address::MASTER, JobEventStoreFailed { token: self.token, failure });
-                return;
-            }
+            Err(error) => return self.fail(error.to_string(), out),
         };
         let path = self.current();
         match step {
@@ -309,6 +310,14 @@ impl JobEventWriter {
                 self.cleared(out);
             }
         }
+    }
+
+    /// Recording ends; what was not durable is not.
+    fn fail(&mut self, message: String, out: &mut Outbox) {
+        self.pending.forget_all();
+        self.state = State::Ended;
+        let failure = StoreFailure { message };
+        out.send(Address::MASTER, JobEventStoreFailed { token: self.token, failure });
     }
 
     fn cleared(&mut self, out: &mut Outbox) {

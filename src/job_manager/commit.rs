@@ -89,6 +89,9 @@ impl JobMaster {
             (Step::List, Ok(DiskOutput::Entries(entries))) => {
                 self.publish(entries.into_iter().map(|entry| entry.path).collect(), out);
             }
+            (Step::List, Ok(other)) => {
+                out.exit(ExitStatus::Failure(format!("the output volume listed its files as {other:?}")));
+            }
             (_, Ok(_)) if left == 0 => self.next_step(step, out),
             (_, Ok(_)) => {}
             (Step::Publish(i), Err(error)) if error.kind == DiskErrorKind::NotFound => {

@@ -199,6 +199,16 @@ fn a_failing_disk_is_reported_and_ends_recording() {
 }
 
 #[test]
+fn an_event_too_long_for_a_record_is_a_failure_and_never_a_torn_tail() {
+    let mut fixture = Fixture::new(Configuration::default());
+    fixture.open(1);
+    let subtasks = vec![ExecutionVertexId::new(JobVertexId(u32::MAX), u32::MAX); 7_000_000];
+    let event = Arc::new(JobEvent::ExecutionVertexReset { subtasks });
+    fixture.tell(WriteJobEvent { sequence: 1, event });
+    assert!(matches!(fixture.told.pop(), Some(Message::JobEventStoreFailed(_))));
+}
+
+#[test]
 fn a_damaged_log_is_reported_and_the_new_epoch_accepts_nothing_of_it() {
     let mut first = Fixture::new(Configuration::default());
     first.open(1);
