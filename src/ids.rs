@@ -103,6 +103,11 @@ impl Address {
         Self::new(process, ActorId::Executor)
     }
 
+    /// The actor of a process with which the JobMaster talks about its tasks and partitions.
+    pub const fn worker(process: ProcessId) -> Self {
+        Self::executor(process)
+    }
+
     pub const fn shuffle(process: ProcessId) -> Self {
         Self::new(process, ActorId::Shuffle)
     }

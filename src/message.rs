@@ -1,6 +1,7 @@
 //! Every message between actors. All can go over the wire; a message that is only right under
 //! one leader carries that leader's fencing token.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -57,9 +58,9 @@ messages! {
     /// HA → JobManager: the record is durable.
     JobRecorded { token: FencingToken }
     /// JobManager → HA: compare-and-set of the commit decision into the job result store.
-    DecideCommit { token: FencingToken, committables: Vec<Committable> }
+    DecideCommit { token: FencingToken, decision: CommitDecision }
     /// HA → JobManager: what is decided, now durable; an earlier decision wins.
-    CommitDecided { token: FencingToken, committables: Vec<Committable> }
+    CommitDecided { token: FencingToken, decision: CommitDecision }
     /// JobManager → HA: the job's terminal state.
     RecordJobResult { token: FencingToken, outcome: JobOutcome }
     /// HA → JobManager: the terminal state is durable.
@@ -75,8 +76,11 @@ messages! {
     JobEventStoreOpened { token: FencingToken, replay: Arc<Replay> }
     /// Writer → master: the store cannot be read or opened.
     JobEventStoreFailed { token: FencingToken, failure: StoreFailure }
-    /// Master → writer: append an event. `sequence` rises by one from 1 in each epoch.
-    WriteJobEvent { sequence: u64, event: Arc<crate::job_event::JobEvent> }
+    /// Master → writer: append an event. `sequence` rises by one from 1 in each epoch. With `cut`, the
+    /// file ends behind it, and the next event begins another.
+    WriteJobEvent { sequence: u64, event: Arc<crate::job_event::JobEvent>, cut: bool }
+    /// Writer → master: after a failure, a new file can be written; it wants a base record first.
+    JobEventStoreRecovered { token: FencingToken }
     /// Master → writer: flush the buffer now.
     FlushJobEvents { }
     /// Writer → master: all events up to this one are durable.
@@ -89,12 +93,13 @@ messages! {
     // ---- JobMaster and TaskExecutor ----
 
     /// TaskManager → JobMaster: offers itself and its slots. Repeated until answered. `retains`: it
-    /// keeps the job's partitions when it loses the JobManager.
-    RegisterTaskManager { token: FencingToken, process: ProcessId, session: SessionId, slots: u32, retains: bool }
+    /// keeps the job's partitions when it loses the JobManager. `holds`: it has kept some.
+    RegisterTaskManager { token: FencingToken, process: ProcessId, session: SessionId, slots: u32, retains: bool, holds: bool }
     /// JobMaster → TaskManager.
     RegistrationSuccess { token: FencingToken, session: SessionId }
-    /// JobMaster → TaskManager: not now or not ever; with the reason.
-    RegistrationRejected { token: FencingToken, session: SessionId, reason: String }
+    /// JobMaster → TaskManager: not now or not ever; with the reason. `too_late`: what it kept is not
+    /// wanted any more, without it it may come as a new worker.
+    RegistrationRejected { token: FencingToken, session: SessionId, reason: String, too_late: bool }
     /// JobMaster → TaskManager, after every registration: claim the job's partitions and report them.
     GetAndRetainPartitionWithMetrics { token: FencingToken }
     /// TaskManager → JobMaster: every finished partition it keeps for the job.
@@ -153,10 +158,14 @@ messages! {
 
     // ---- client ----
 
+    /// Whoever runs the job → client, client → JobMaster: the job is not wanted any more. Repeated
+    /// until the job has ended.
+    CancelJob { }
+
     /// Client → JobMaster: how far is the job?
     RequestJobStatus { }
     /// JobMaster → client.
-    JobStatusReport { status: JobStatus, total: u32, finished: u32, running: u32 }
+    JobStatusReport { status: JobStatus, total: u32, finished: u32, running: u32, recording: RecordingStatus }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -179,15 +188,16 @@ pub struct JobRecord {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum JobResult {
     /// The commit is decided but may not be complete: every leader commits exactly this list.
-    Dirty(Vec<Committable>),
+    Dirty(CommitDecision),
     /// Nothing is left to do.
     Clean(JobOutcome),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum JobOutcome {
-    Finished { committed: u32 },
+    Finished { committed: u32, accumulators: Accumulators },
     Failed { reason: String },
+    Canceled,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -200,6 +210,27 @@ pub enum JobStatus {
     Committing,
     Finished,
     Failed,
+    Canceled,
+}
+
+/// Whether the JobMaster's progress is recorded.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum RecordingStatus {
+    /// Recovery is disabled.
+    Off,
+    On,
+    /// The event store does not work, for this reason; a crash now would lose what is finished since.
+    Failing(String),
+}
+
+/// Sums by name that tasks add to, over all finished subtasks (Flink's LongCounter).
+pub type Accumulators = BTreeMap<String, i64>;
+
+/// What the job result store keeps of the decision to commit.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct CommitDecision {
+    pub committables: Vec<Committable>,
+    pub accumulators: Accumulators,
 }
 
 /// What a sink's subtask wants made visible when the job commits: a rename on the output volume.
@@ -328,6 +359,7 @@ pub struct TaskResult {
     pub partitions: Vec<FinishedPartition>,
     pub committables: Vec<Committable>,
     pub metrics: IoMetrics,
+    pub accumulators: Accumulators,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -350,7 +382,12 @@ pub struct TaskFailure {
 /// What a TaskManager tells the JobMaster about an attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum TaskState {
-    Finished { partitions: Vec<PartitionWithMetrics>, committables: Vec<Committable>, metrics: IoMetrics },
+    Finished {
+        partitions: Vec<PartitionWithMetrics>,
+        committables: Vec<Committable>,
+        metrics: IoMetrics,
+        accumulators: Accumulators,
+    },
     Failed(TaskFailure),
     Canceled,
 }

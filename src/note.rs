@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{
     ExecutionAttemptId, ExecutionVertexId, FencingToken, JobVertexId, ProcessId, ResultPartitionId,
 };
-use crate::message::{Committable, IndexRange, JobOutcome, JobStatus};
+use crate::message::{CommitDecision, IndexRange, JobOutcome, JobStatus, RecordingStatus};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Note {
@@ -70,7 +70,7 @@ pub enum Note {
         reason: String,
     },
     CommitDecided {
-        committables: Vec<Committable>,
+        decision: CommitDecision,
     },
     JobEnded {
         outcome: JobOutcome,
@@ -116,6 +116,7 @@ pub enum Note {
         total: u32,
         finished: u32,
         running: u32,
+        recording: RecordingStatus,
     },
 
     /// Something worth a line in the log.

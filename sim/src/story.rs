@@ -88,7 +88,9 @@ fn note(note: &Note) -> Option<String> {
         Note::SubtaskReset { subtask } => format!("{subtask} will run again"),
         Note::TaskManagerRegistered { process } => format!("{process} is registered"),
         Note::TaskManagerLost { process, reason } => format!("{process} is lost: {reason}"),
-        Note::CommitDecided { committables } => format!("commit of {} files is decided", committables.len()),
+        Note::CommitDecided { decision } => {
+            format!("commit of {} files is decided", decision.committables.len())
+        }
         Note::JobEnded { outcome } => format!("job ended: {outcome:?}"),
         Note::EventBuffered { sequence, finished, .. } => {
             let of = finished.map_or_else(String::new, |attempt| format!(" (finish of {attempt})"));

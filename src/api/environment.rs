@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::connectors::Source;
-use crate::coordinator::SplitEnumeratorFactory;
+use crate::coordinator::{SplitAssignment, SplitEnumeratorFactory};
 use crate::graph::{GraphError, JobGraph, NodeKind, StreamGraph, StreamNode};
 use crate::message::SourceSplit;
 use crate::operators::{RecordType, read_source};
@@ -58,5 +58,13 @@ impl<S: Source> SplitEnumeratorFactory for Enumerator<S> {
         };
         let splits = self.0.splits();
         splits.iter().zip(0..).map(|(split, id)| SourceSplit { id, payload: encode(split) }).collect()
+    }
+
+    fn assignment(&self) -> SplitAssignment {
+        self.0.assignment()
+    }
+
+    fn supports_batch_snapshot(&self) -> bool {
+        self.0.supports_batch_snapshot()
     }
 }

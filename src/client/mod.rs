@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use crate::actor::{Actor, Boot, Event, ExitStatus, Outbox, Time, TimerId};
 use crate::ids::{ActorId, Address, ProcessId, SessionId};
-use crate::message::{JobOutcome, JobResult, LeaderInfo, Message, RequestJobStatus, WatchLeader};
+use crate::message::{
+    JobOutcome, JobResult, JobStatusReport, LeaderInfo, Message, RequestJobStatus, WatchLeader,
+};
 use crate::note::Note;
 
 #[cfg(test)]
@@ -63,6 +65,9 @@ impl Client {
         match result {
             Some(JobResult::Clean(JobOutcome::Finished { .. })) => out.exit(ExitStatus::Success),
             Some(JobResult::Clean(JobOutcome::Failed { reason })) => out.exit(ExitStatus::Failure(reason)),
+            Some(JobResult::Clean(JobOutcome::Canceled)) => {
+                out.exit(ExitStatus::Failure("the job was canceled".to_owned()));
+            }
             Some(JobResult::Dirty(_)) | None => {}
         }
     }
@@ -88,12 +93,8 @@ impl Actor for Client {
                 self.leader_changed(now, changed.leader, changed.result, out);
             }
             Event::Message { message: Message::JobStatusReport(report), .. } => {
-                out.note(Note::Progress {
-                    status: report.status,
-                    total: report.total,
-                    finished: report.finished,
-                    running: report.running,
-                });
+                let JobStatusReport { status, total, finished, running, recording } = report;
+                out.note(Note::Progress { status, total, finished, running, recording });
             }
             Event::Message { .. } | Event::Timer(_) | Event::Disk { .. } => {}
         }

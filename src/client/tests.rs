@@ -2,7 +2,7 @@ use super::*;
 use crate::actor::Effect;
 use crate::config::Configuration;
 use crate::ids::FencingToken;
-use crate::message::{JobStatus, JobStatusReport, LeaderChanged};
+use crate::message::{CommitDecision, JobStatus, JobStatusReport, LeaderChanged, RecordingStatus};
 
 fn client(progress: bool) -> Client {
     let boot = Boot {
@@ -47,7 +47,7 @@ fn it_asks_again_soon_until_the_first_answer_and_seldom_after_it() {
 
 #[test]
 fn it_ends_as_the_job_ended() {
-    let finished = JobResult::Clean(JobOutcome::Finished { committed: 1 });
+    let finished = JobResult::Clean(JobOutcome::Finished { committed: 1, accumulators: [].into() });
     assert_eq!(
         feed(&mut client(false), changed(Some(finished))).last(),
         Some(&Effect::Exit(ExitStatus::Success))
@@ -61,7 +61,7 @@ fn it_ends_as_the_job_ended() {
 
 #[test]
 fn a_decided_commit_is_not_the_end() {
-    let effects = feed(&mut client(false), changed(Some(JobResult::Dirty(Vec::new()))));
+    let effects = feed(&mut client(false), changed(Some(JobResult::Dirty(CommitDecision::default()))));
     assert!(!effects.iter().any(|effect| matches!(effect, Effect::Exit(_))));
 }
 
@@ -74,7 +74,8 @@ fn only_with_progress_it_asks_the_leader_and_notes_the_answer() {
     feed(&mut client, changed(None));
     let asked = feed(&mut client, Event::Timer(PROGRESS));
     assert_eq!(asked[0], Effect::Send { to: Address::MASTER, message: RequestJobStatus {}.into() });
-    let report = JobStatusReport { status: JobStatus::Running, total: 9, finished: 4, running: 2 };
+    let recording = RecordingStatus::On;
+    let report = JobStatusReport { status: JobStatus::Running, total: 9, finished: 4, running: 2, recording };
     let noted = feed(&mut client, Event::Message { from: Address::MASTER, message: report.into() });
     assert!(matches!(noted[0], Effect::Note(Note::Progress { total: 9, finished: 4, .. })));
 }

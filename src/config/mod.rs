@@ -13,7 +13,7 @@ use crate::planted::PlantedBug;
 
 mod value;
 use value::OptionValue;
-pub use value::{MemorySize, RestartStrategy, parse_duration};
+pub use value::{Attempts, Decimal, MemorySize, RestartStrategy, ShuffleServiceKind, parse_duration};
 
 /// The highest parallelism of an operator, as in Flink.
 pub const MAX_PARALLELISM: u32 = 32_768;
@@ -67,7 +67,7 @@ macro_rules! options {
 
             /// Sets the option `key` from its text.
             pub fn set(&mut self, key: &str, value: &str) -> Result<(), ConfigError> {
-                match key {
+                match canonical(key) {
                     $($key => {
                         let check: fn(&$type) -> bool = $check;
                         self.$field = <$type as OptionValue>::parse(value).filter(check).ok_or_else(|| {
@@ -94,6 +94,10 @@ options! {
     /// How long a new leader waits for the partitions of earlier workers (FLIP-383).
     previous_worker_recovery_timeout: Duration ["a duration", |_| true]
         = "execution.batch.job-recovery.previous-worker.recovery.timeout", "30 s";
+    /// The least time between two snapshots of the sources' coordinators (FLIP-383). A finish that no
+    /// snapshot covers is taken back by recovery.
+    snapshot_min_pause: Duration ["a duration", |_| true]
+        = "execution.batch.job-recovery.operator-coordinator-snapshot.min-pause", "3 min";
     /// Bytes of job events held back before they are flushed (FLIP-383).
     write_buffer_size: MemorySize ["a memory size from 1 b", |v| v.0 > 0]
         = "job-event.store.write-buffer.size", "1 mb";
@@ -106,6 +110,15 @@ options! {
     /// How long a TaskManager keeps a job's partitions without a JobManager (FLIP-383).
     registration_timeout: Duration ["a duration", |_| true]
         = "taskmanager.registration.timeout", "5 min";
+    /// Where finished partitions are kept: in the TaskManagers, or in shuffle services that outlive them.
+    shuffle_service: ShuffleServiceKind ["task-manager or external", |_| true]
+        = "shuffle.service", "task-manager";
+    /// How batch jobs are scheduled: job recovery works with AdaptiveBatch only, as there is no other.
+    scheduler: String ["a name of a scheduler", |v| is_name(v)]
+        = "jobmanager.scheduler", "AdaptiveBatch";
+    /// How records travel between tasks: every exchange is blocking, as there is no other.
+    batch_shuffle_mode: String ["a name of a shuffle mode", |v| is_name(v)]
+        = "execution.batch-shuffle-mode", "ALL_EXCHANGES_BLOCKING";
     /// Tasks that a TaskManager runs at the same time.
     task_slots: u32 ["a whole number from 1 to 1000", |v| (1..=1000).contains(v)]
         = "taskmanager.numberOfTaskSlots", "1";
@@ -142,8 +155,8 @@ options! {
     /// Parallelism of sources that say none; at most the number of splits. 0: the maximum parallelism.
     default_source_parallelism: u32 ["a whole number from 0 to 32768", |v| *v <= MAX_PARALLELISM]
         = "execution.batch.adaptive.auto-parallelism.default-source-parallelism", "0";
-    /// What happens when a task fails: `none` fails the job, `fixed-delay` runs it again.
-    restart_strategy: RestartStrategy ["none or fixed-delay", |_| true]
+    /// What happens when a task fails: `none` fails the job, the others run it again.
+    restart_strategy: RestartStrategy ["none, fixed-delay, failure-rate or exponential-delay", |_| true]
         = "restart-strategy.type", "none";
     /// Restarts before the job fails, with `fixed-delay`.
     restart_attempts: u32 ["a whole number", |_| true]
@@ -151,6 +164,33 @@ options! {
     /// Pause before a restart, with `fixed-delay`.
     restart_delay: Duration ["a duration", |_| true]
         = "restart-strategy.fixed-delay.delay", "1 s";
+    /// Failures within the interval that a job survives, with `failure-rate`.
+    failure_rate_max: u32 ["a whole number", |_| true]
+        = "restart-strategy.failure-rate.max-failures-per-interval", "1";
+    /// The interval over which failures are counted, with `failure-rate`.
+    failure_rate_interval: Duration ["a duration from 1 ns", |v| !v.is_zero()]
+        = "restart-strategy.failure-rate.failure-rate-interval", "1 min";
+    /// Pause before a restart, with `failure-rate`.
+    failure_rate_delay: Duration ["a duration", |_| true]
+        = "restart-strategy.failure-rate.delay", "1 s";
+    /// Pause before the first restart, with `exponential-delay`.
+    exponential_initial: Duration ["a duration from 1 ms", |v| v.as_millis() > 0]
+        = "restart-strategy.exponential-delay.initial-backoff", "1 s";
+    /// The longest pause before a restart, with `exponential-delay`.
+    exponential_max: Duration ["a duration from 1 ms", |v| v.as_millis() > 0]
+        = "restart-strategy.exponential-delay.max-backoff", "1 min";
+    /// By what the pause grows from restart to restart, with `exponential-delay`.
+    exponential_multiplier: Decimal ["a number from 1 to 1000", |v| (1.0..=1000.0).contains(&v.value())]
+        = "restart-strategy.exponential-delay.backoff-multiplier", "1.5";
+    /// After so long without a failure the pause is the first one again, with `exponential-delay`.
+    exponential_reset: Duration ["a duration from 1 ms", |v| v.as_millis() > 0]
+        = "restart-strategy.exponential-delay.reset-backoff-threshold", "1 h";
+    /// The pause varies by up to this part of itself, with `exponential-delay`.
+    exponential_jitter: Decimal ["a number from 0 to 1", |v| (0.0..=1.0).contains(&v.value())]
+        = "restart-strategy.exponential-delay.jitter-factor", "0.1";
+    /// Restarts without a reset of the pause before the job fails, with `exponential-delay`.
+    exponential_attempts: Attempts ["infinite or a whole number", |_| true]
+        = "restart-strategy.exponential-delay.attempts-before-reset-backoff", "infinite";
 }
 
 /// A job by its name in the registry, with the arguments of its function.
@@ -159,6 +199,16 @@ pub struct JobArguments {
     pub name: String,
     /// Sorted by name.
     pub arguments: Vec<(String, String)>,
+}
+
+/// Names that other versions of Flink give to an option, with the name that it has here.
+const SYNONYMS: [(&str, &str); 1] = [(
+    "execution.batch.job-recovery.snapshot.min-pause",
+    "execution.batch.job-recovery.operator-coordinator-snapshot.min-pause",
+)];
+
+fn canonical(key: &str) -> &str {
+    SYNONYMS.iter().find(|(synonym, _)| *synonym == key).map_or(key, |(_, name)| name)
 }
 
 fn is_name(text: &str) -> bool {
@@ -227,6 +277,13 @@ mod tests {
             config.set(option.key, &max).unwrap();
             assert!(config.set(option.key, &(MAX_PARALLELISM + 1).to_string()).is_err());
         }
+    }
+
+    #[test]
+    fn the_name_of_flink_1_20_for_the_min_pause_is_accepted_too() {
+        let mut config = Configuration::default();
+        config.set("execution.batch.job-recovery.snapshot.min-pause", "7 s").unwrap();
+        assert_eq!(config.snapshot_min_pause, Duration::from_secs(7));
     }
 
     #[test]

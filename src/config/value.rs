@@ -14,6 +14,34 @@ pub struct MemorySize(pub u64);
 pub enum RestartStrategy {
     None,
     FixedDelay,
+    FailureRate,
+    ExponentialDelay,
+}
+
+/// Where finished partitions are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum ShuffleServiceKind {
+    TaskManager,
+    External,
+}
+
+/// A number with up to six decimals, kept exactly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Decimal {
+    millionths: u64,
+}
+
+impl Decimal {
+    pub fn value(self) -> f64 {
+        self.millionths as f64 / 1e6
+    }
+}
+
+/// How often something may be tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Attempts {
+    Infinite,
+    AtMost(u32),
 }
 
 pub(super) trait OptionValue: Sized {
@@ -41,9 +69,42 @@ impl OptionValue for String {
 impl OptionValue for RestartStrategy {
     fn parse(text: &str) -> Option<Self> {
         match text {
-            "none" => Some(Self::None),
-            "fixed-delay" => Some(Self::FixedDelay),
+            "none" | "off" | "disable" => Some(Self::None),
+            "fixed-delay" | "fixeddelay" => Some(Self::FixedDelay),
+            "failure-rate" | "failurerate" => Some(Self::FailureRate),
+            "exponential-delay" | "exponentialdelay" => Some(Self::ExponentialDelay),
             _ => None,
+        }
+    }
+}
+
+impl OptionValue for ShuffleServiceKind {
+    fn parse(text: &str) -> Option<Self> {
+        match text {
+            "task-manager" => Some(Self::TaskManager),
+            "external" => Some(Self::External),
+            _ => None,
+        }
+    }
+}
+
+impl OptionValue for Decimal {
+    fn parse(text: &str) -> Option<Self> {
+        let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
+        if decimals.is_empty() || decimals.len() > 6 || !decimals.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        let decimals: u64 = format!("{decimals:0<6}").parse().ok()?;
+        let whole: u64 = whole.parse().ok()?;
+        Some(Self { millionths: whole.checked_mul(1_000_000)?.checked_add(decimals)? })
+    }
+}
+
+impl OptionValue for Attempts {
+    fn parse(text: &str) -> Option<Self> {
+        match text {
+            "infinite" => Some(Self::Infinite),
+            count => count.parse().ok().map(Self::AtMost),
         }
     }
 }
@@ -120,5 +181,21 @@ mod tests {
         assert_eq!(MemorySize::parse("32 kb"), Some(MemorySize(32 << 10)));
         assert_eq!(MemorySize::parse("7b"), Some(MemorySize(7)));
         assert_eq!(MemorySize::parse("1 s"), None);
+    }
+
+    #[test]
+    fn a_decimal_is_a_plain_number_and_attempts_may_be_infinite() {
+        for (text, value) in [("1.5", 1.5), ("0.1", 0.1), ("2", 2.0), ("0.000001", 0.000_001)] {
+            assert_eq!(
+                Decimal::parse(text).map(|number| number.value().to_bits()),
+                Some(f64::to_bits(value))
+            );
+        }
+        for wrong in ["", ".5", "1.", "-1", "1e3", "0.0000001", "NaN", "1.+5", "99999999999999999999"] {
+            assert_eq!(Decimal::parse(wrong), None, "{wrong}");
+        }
+        assert_eq!(Attempts::parse("infinite"), Some(Attempts::Infinite));
+        assert_eq!(Attempts::parse("3"), Some(Attempts::AtMost(3)));
+        assert_eq!(Attempts::parse("-1"), None);
     }
 }

@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::api::{FunctionError, Record};
+use crate::coordinator::SplitAssignment;
 use crate::operators::{OperatorContext, Out};
 use crate::task::BodyError;
 
@@ -35,6 +36,19 @@ pub trait Source: Send + Sync + 'static {
 
     /// All splits, in order; equal at every call. Their records together are the input.
     fn splits(&self) -> Vec<Self::Split>;
+
+    /// Who reads which split. With [`SplitAssignment::Dynamic`] a subtask that runs again may get
+    /// other splits, so whatever consumed its records runs again with it.
+    fn assignment(&self) -> SplitAssignment {
+        SplitAssignment::Dynamic
+    }
+
+    /// Whether it may be recorded who has got which split (Flink's SupportsBatchSnapshot). If not, a
+    /// job that recovers reads the source again unless all of its subtasks had finished. Without
+    /// meaning for static assignment, which has nothing to record.
+    fn supports_batch_snapshot(&self) -> bool {
+        true
+    }
 
     /// Collects the records of one split, in an order that is equal at every call.
     fn read(

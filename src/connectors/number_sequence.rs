@@ -1,6 +1,7 @@
 //! A source of whole numbers, mostly for tests (Flink's `NumberSequenceSource`).
 
 use crate::api::FunctionError;
+use crate::coordinator::SplitAssignment;
 use crate::operators::Out;
 
 use super::Source;
@@ -12,12 +13,26 @@ pub struct NumberSequenceSource {
     from: i64,
     to: i64,
     splits: u32,
+    assignment: SplitAssignment,
+    batch_snapshots: bool,
 }
 
 impl NumberSequenceSource {
     /// `to` is not part of the sequence; no split, no number.
     pub const fn new(from: i64, to: i64, splits: u32) -> Self {
-        Self { from, to, splits }
+        Self { from, to, splits, assignment: SplitAssignment::Dynamic, batch_snapshots: true }
+    }
+
+    /// The same numbers, with the splits given to readers in this way.
+    #[must_use]
+    pub const fn assigned(self, assignment: SplitAssignment) -> Self {
+        Self { assignment, ..self }
+    }
+
+    /// The same numbers from an enumerator whose state cannot be recorded.
+    #[must_use]
+    pub const fn without_batch_snapshots(self) -> Self {
+        Self { batch_snapshots: false, ..self }
     }
 }
 
@@ -35,6 +50,14 @@ impl Source for NumberSequenceSource {
             self.from + offset as i64
         };
         (0..self.splits).map(|i| (start(i), start(i + 1))).collect()
+    }
+
+    fn assignment(&self) -> SplitAssignment {
+        self.assignment
+    }
+
+    fn supports_batch_snapshot(&self) -> bool {
+        self.batch_snapshots
     }
 
     async fn read(&self, (from, to): (i64, i64), out: &Out<i64>) -> Result<(), FunctionError> {

@@ -13,6 +13,26 @@ pub use source_coordinator::SourceCoordinator;
 pub trait SplitEnumeratorFactory: Send + Sync {
     /// All splits of the source, in order, equal at every call. Split `i` has id `i`.
     fn splits(&self) -> Vec<SourceSplit>;
+
+    fn assignment(&self) -> SplitAssignment {
+        SplitAssignment::Dynamic
+    }
+
+    /// Whether a coordinator's state can be recorded in a batch job (Flink's SupportsBatchSnapshot).
+    /// If not, a job that recovers reads this source again unless all of its subtasks had finished.
+    fn supports_batch_snapshot(&self) -> bool {
+        true
+    }
+}
+
+/// Who reads which split.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SplitAssignment {
+    /// Whoever asks first: a subtask that runs again may get other splits.
+    #[default]
+    Dynamic,
+    /// Split `i` is read by subtask `i` modulo the parallelism, in every attempt.
+    Static,
 }
 
 /// Bytes of a coordinator's snapshot.

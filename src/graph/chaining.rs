@@ -14,8 +14,8 @@ use crate::operators::{ChainedOperator, Downstream, Output, VertexBody};
 use super::fingerprint::fingerprint;
 use super::resolve::{Resolved, resolve};
 use super::{
-    Exchange, GraphError, JobEdge, JobGraph, JobVertex, NodeId, NodeKind, Partitioner, StreamGraph,
-    StreamNode,
+    Determinacy, Exchange, GraphError, JobEdge, JobGraph, JobVertex, NodeId, NodeKind, Partitioner,
+    StreamGraph, StreamNode,
 };
 
 impl StreamGraph {
@@ -155,6 +155,8 @@ impl<'a> Chains<'a> {
             inputs: ids_of(&|edge| edge.consumer == id),
             outputs,
             source,
+            determinacy: Determinacy::Indeterminate,
+            recovery_obstacles: Vec::new(),
             body: Arc::new(body),
         }
     }

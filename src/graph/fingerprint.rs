@@ -49,5 +49,7 @@ const fn partitioner_name(partitioner: Partitioner) -> &'static str {
         Partitioner::Forward => "forward",
         Partitioner::Hash => "hash",
         Partitioner::Rebalance => "rebalance",
+        Partitioner::Rescale => "rescale",
+        Partitioner::Broadcast => "broadcast",
     }
 }

@@ -45,6 +45,10 @@ pub struct JobVertex {
     pub outputs: Vec<IntermediateDataSetId>,
     /// Makes the enumerator of the vertex's source, if it begins with one.
     pub source: Option<Arc<dyn SplitEnumeratorFactory>>,
+    /// Of the whole chain: that of its least determinate operator.
+    pub determinacy: Determinacy,
+    /// Why a job with this vertex cannot recover from the loss of its JobManager.
+    pub recovery_obstacles: Vec<String>,
     pub body: Arc<dyn TaskBodyFactory>,
 }
 
@@ -66,6 +70,23 @@ pub enum Partitioner {
     Hash,
     /// Round robin, starting at the producer's index modulo the number of subpartitions: ALL_TO_ALL.
     Rebalance,
+    /// As rebalance, but each producer deals to a few consumers only: POINTWISE.
+    Rescale,
+    /// One subpartition, which every consumer reads.
+    Broadcast,
+}
+
+/// Whether another attempt of a subtask has the same result, its inputs being the same. When one that
+/// is not determinate runs again, its consumers run again with it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Determinacy {
+    /// The same records in the same order.
+    #[default]
+    Determinate,
+    /// The same records, perhaps in another order.
+    Unordered,
+    /// Perhaps other records.
+    Indeterminate,
 }
 
 impl JobGraph {

@@ -135,11 +135,11 @@ impl HighAvailability {
                 if self.fenced(from, decide.token, out) {
                     return None;
                 }
-                if self.state.committables.is_some() || self.state.outcome.is_some() {
+                if self.state.decision.is_some() || self.state.outcome.is_some() {
                     self.reply(from, message, out);
                     return None;
                 }
-                Some(HaRecord::CommitDecided(decide.committables.clone()))
+                Some(HaRecord::CommitDecided(decide.decision.clone()))
             }
             Message::RecordJobResult(record) => {
                 if self.fenced(from, record.token, out) {
@@ -250,9 +250,9 @@ impl HighAvailability {
     fn reply(&self, to: Address, message: &Message, out: &mut Outbox) {
         match message {
             Message::RecordJob(record) => out.send(to, JobRecorded { token: record.token }),
-            Message::DecideCommit(decide) => match (&self.state.committables, &self.state.outcome) {
-                (Some(committables), _) => {
-                    out.send(to, CommitDecided { token: decide.token, committables: committables.clone() });
+            Message::DecideCommit(decide) => match (&self.state.decision, &self.state.outcome) {
+                (Some(decision), _) => {
+                    out.send(to, CommitDecided { token: decide.token, decision: decision.clone() });
                 }
                 // The job failed: there is no commit to decide any more.
                 (None, Some(outcome)) => {

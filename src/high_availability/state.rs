@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{Address, FencingToken, ProcessId, SessionId};
-use crate::message::{Committable, JobOutcome, JobRecord, JobResult, LeaderInfo};
+use crate::message::{CommitDecision, JobOutcome, JobRecord, JobResult, LeaderInfo};
 
 /// Replaced sessions that are remembered, so that a late message of one does not depose its
 /// successor.
@@ -38,7 +38,7 @@ pub enum HaRecord {
     },
     JobRecorded(JobRecord),
     /// DIRTY in Flink's job result store, with what is to be committed.
-    CommitDecided(Vec<Committable>),
+    CommitDecided(CommitDecision),
     /// CLEAN in Flink's job result store.
     JobResultRecorded(JobOutcome),
 }
@@ -50,7 +50,7 @@ pub struct HaState {
     pub leader: Option<Leader>,
     pub job: Option<JobRecord>,
     /// The commit decision: made once.
-    pub committables: Option<Vec<Committable>>,
+    pub decision: Option<CommitDecision>,
     /// The job's end: recorded once.
     pub outcome: Option<JobOutcome>,
     /// Who wants to hear of leaders. Durable, so that a restart of this service loses nobody.
@@ -80,7 +80,7 @@ impl HaState {
                 self.watchers.insert(*watcher, *session);
             }
             HaRecord::JobRecorded(job) => self.job = Some(job.clone()),
-            HaRecord::CommitDecided(committables) => self.committables = Some(committables.clone()),
+            HaRecord::CommitDecided(decision) => self.decision = Some(decision.clone()),
             HaRecord::JobResultRecorded(outcome) => self.outcome = Some(outcome.clone()),
         }
     }
@@ -100,9 +100,9 @@ impl HaState {
     }
 
     pub fn result(&self) -> Option<JobResult> {
-        match (&self.outcome, &self.committables) {
+        match (&self.outcome, &self.decision) {
             (Some(outcome), _) => Some(JobResult::Clean(outcome.clone())),
-            (None, Some(committables)) => Some(JobResult::Dirty(committables.clone())),
+            (None, Some(decision)) => Some(JobResult::Dirty(decision.clone())),
             (None, None) => None,
         }
     }

@@ -7,8 +7,8 @@ use crate::actor::Effect;
 use crate::config::Configuration;
 use crate::disk::{DirectoryEntry, DiskErrorKind, DiskOp, DiskOutput, Volume};
 use crate::message::{
-    Committable, Contend, DecideCommit, JobOutcome, JobRecord, JobResult, LeaderInfo, RecordJob,
-    RecordJobResult, RenewLease, WatchLeader,
+    CommitDecision, Committable, Contend, DecideCommit, JobOutcome, JobRecord, JobResult, LeaderInfo,
+    RecordJob, RecordJobResult, RenewLease, WatchLeader,
 };
 
 const MASTER: Address = Address::MASTER;
@@ -145,6 +145,10 @@ fn fresh() -> Bench {
     Bench::start(BTreeMap::new())
 }
 
+fn decision(name: &str) -> CommitDecision {
+    CommitDecision { committables: committables(name), accumulators: [("rows".to_owned(), 3)].into() }
+}
+
 fn committables(name: &str) -> Vec<Committable> {
     vec![Committable { pending: format!(".pending/{name}"), target: name.to_owned() }]
 }
@@ -274,16 +278,16 @@ fn a_late_contend_of_a_session_whose_lease_ended_does_not_depose_its_successor()
 fn the_first_commit_decision_wins_for_every_leader() {
     let mut bench = fresh();
     bench.contend(10);
-    let decide = |token, name| DecideCommit { token: FencingToken(token), committables: committables(name) };
+    let decide = |token, name| DecideCommit { token: FencingToken(token), decision: decision(name) };
     let decided = |token, name| -> [(Address, Message); 1] {
-        [(MASTER, CommitDecided { token: FencingToken(token), committables: committables(name) }.into())]
+        [(MASTER, CommitDecided { token: FencingToken(token), decision: decision(name) }.into())]
     };
     assert_eq!(bench.tell(MASTER, decide(1, "first")), decided(1, "first"));
     assert_eq!(bench.tell(MASTER, decide(1, "second")), decided(1, "first"));
     let mut bench = bench.restart();
     let sent = bench.contend(11);
     let [(_, Message::LeadershipGranted(granted))] = sent.as_slice() else { panic!("{sent:?}") };
-    assert_eq!(granted.result, Some(JobResult::Dirty(committables("first"))));
+    assert_eq!(granted.result, Some(JobResult::Dirty(decision("first"))));
     assert_eq!(bench.tell(MASTER, decide(2, "third")), decided(2, "first"));
 }
 
@@ -294,9 +298,9 @@ fn writes_under_a_stale_token_change_nothing() {
     bench.contend(11);
     let token = FencingToken(1);
     let fenced: Message = Fenced { token, current: FencingToken(2) }.into();
-    let outcome = JobOutcome::Finished { committed: 1 };
+    let outcome = JobOutcome::Finished { committed: 1, accumulators: [].into() };
     assert_eq!(bench.tell(MASTER, RecordJob { token, job: job() }), [(MASTER, fenced.clone())]);
-    let decide = DecideCommit { token, committables: committables("late") };
+    let decide = DecideCommit { token, decision: decision("late") };
     assert_eq!(bench.tell(MASTER, decide), [(MASTER, fenced.clone())]);
     assert_eq!(bench.tell(MASTER, RecordJobResult { token, outcome }), [(MASTER, fenced)]);
     let sent = bench.contend(11);
@@ -311,7 +315,7 @@ fn the_result_is_told_to_watchers_and_to_later_contenders() {
     bench.contend(10);
     let token = FencingToken(1);
     bench.tell(MASTER, RecordJob { token, job: job() });
-    let outcome = JobOutcome::Finished { committed: 3 };
+    let outcome = JobOutcome::Finished { committed: 3, accumulators: [].into() };
     let clean = Some(JobResult::Clean(outcome.clone()));
     let sent = bench.tell(MASTER, RecordJobResult { token, outcome: outcome.clone() });
     assert_eq!(

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::coordinator::CoordinatorSnapshot;
 use crate::ids::{ExecutionAttemptId, ExecutionVertexId, FencingToken, JobVertexId, ProcessId};
-use crate::message::{Committable, IndexRange, IoMetrics, PartitionWithMetrics};
+use crate::message::{Accumulators, Committable, IndexRange, IoMetrics, PartitionWithMetrics};
 
 /// An increment of the JobMaster's state (FLIP-383, "JobEvent").
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -26,18 +26,34 @@ pub enum JobEvent {
     },
     /// FLIP-383 ExecutionVertexFinishedEvent.
     ExecutionVertexFinished {
-        attempt: ExecutionAttemptId,
-        location: ProcessId,
-        partitions: Vec<PartitionWithMetrics>,
-        committables: Vec<Committable>,
-        metrics: IoMetrics,
-        /// Snapshot of the vertex's coordinator at this finish, if it has one.
-        coordinator: Option<CoordinatorSnapshot>,
+        finish: Finish,
+        /// Snapshots of coordinators that were taken at this finish, by the vertex of each.
+        coordinators: Vec<(JobVertexId, CoordinatorSnapshot)>,
     },
     /// These subtasks will run again: their earlier finishes do not count.
     ExecutionVertexReset { subtasks: Vec<ExecutionVertexId> },
     /// All earlier events cannot be believed and do not count: the job started over.
     HistoryDiscarded { reason: String },
+    /// All that counts at this moment; earlier events do not. Written when the store works again
+    /// after a failure.
+    BaseRecorded {
+        /// Input ranges of each subtask, by initialized vertex.
+        initialized: Vec<(JobVertexId, Vec<Vec<(IndexRange, IndexRange)>>)>,
+        finished: Vec<Finish>,
+        coordinators: Vec<(JobVertexId, CoordinatorSnapshot)>,
+    },
+}
+
+/// How a subtask finished.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Finish {
+    pub attempt: ExecutionAttemptId,
+    /// The TaskManager on which it ran.
+    pub location: ProcessId,
+    pub partitions: Vec<PartitionWithMetrics>,
+    pub committables: Vec<Committable>,
+    pub metrics: IoMetrics,
+    pub accumulators: Accumulators,
 }
 
 /// What the durable log says, before it is held against the partitions that exist.

@@ -356,7 +356,7 @@ fn epoch_of(path: &str) -> Option<FencingToken> {
 
 fn finished_attempt(event: &JobEvent) -> Option<ExecutionAttemptId> {
     match event {
-        JobEvent::ExecutionVertexFinished { attempt, .. } => Some(*attempt),
+        JobEvent::ExecutionVertexFinished { finish, .. } => Some(finish.attempt),
         _ => None,
     }
 }

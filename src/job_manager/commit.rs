@@ -8,7 +8,7 @@ use crate::actor::{DiskOpId, ExitStatus, Outbox, Purpose};
 use crate::connectors::PENDING_DIRECTORY;
 use crate::disk::{DiskErrorKind, DiskOp, DiskOutput, DiskResult, Volume};
 use crate::ids::Address;
-use crate::message::{ClearJobEvents, Committable, JobOutcome, JobTerminated};
+use crate::message::{ClearJobEvents, CommitDecision, Committable, JobOutcome, JobTerminated};
 use crate::note::Note;
 use crate::scheduler::SubtaskState;
 
@@ -16,7 +16,7 @@ use super::{JobMaster, Phase};
 
 #[derive(Debug, Default)]
 pub(super) struct Commit {
-    committables: Vec<Committable>,
+    decision: CommitDecision,
     /// Operations of the current step under way.
     left: usize,
 }
@@ -35,26 +35,25 @@ pub(super) enum Step {
 
 impl JobMaster {
     pub(super) fn decide_commit(&mut self, out: &mut Outbox) {
-        let committables: Vec<Committable> = self
-            .execution
-            .subtasks()
-            .filter_map(|(_, subtask)| match &subtask.state {
-                SubtaskState::Finished(finish) => Some(&finish.committables),
-                _ => None,
-            })
-            .flatten()
-            .cloned()
-            .collect();
-        self.enter(Phase::DecidingCommit { committables }, out);
+        let mut decision = CommitDecision::default();
+        for (_, subtask) in self.execution.subtasks() {
+            let SubtaskState::Finished(finish) = &subtask.state else { continue };
+            decision.committables.extend(finish.committables.iter().cloned());
+            for (name, &value) in &finish.accumulators {
+                let sum = decision.accumulators.entry(name.clone()).or_default();
+                *sum = sum.wrapping_add(value);
+            }
+        }
+        self.enter(Phase::DecidingCommit { decision }, out);
         self.ask_high_availability(out);
     }
 
-    pub(super) fn commit_decided(&mut self, committables: Vec<Committable>, out: &mut Outbox) {
+    pub(super) fn commit_decided(&mut self, decision: CommitDecision, out: &mut Outbox) {
         if !matches!(self.phase, Phase::Contending | Phase::DecidingCommit { .. }) {
             return;
         }
-        out.note(Note::CommitDecided { committables: committables.clone() });
-        self.enter(Phase::Committing(Commit { committables, left: 0 }), out);
+        out.note(Note::CommitDecided { decision: decision.clone() });
+        self.enter(Phase::Committing(Commit { decision, left: 0 }), out);
         self.step(Step::List, vec![DiskOp::List { path: PENDING_DIRECTORY.to_owned() }], out);
     }
 
@@ -95,7 +94,7 @@ impl JobMaster {
             (_, Ok(_)) if left == 0 => self.next_step(step, out),
             (_, Ok(_)) => {}
             (Step::Publish(i), Err(error)) if error.kind == DiskErrorKind::NotFound => {
-                let Committable { pending, target } = &commit.committables[i];
+                let Committable { pending, target } = &commit.decision.committables[i];
                 out.exit(ExitStatus::Failure(format!(
                     "the commit names {pending}, but neither it nor {target} is on the output volume: was the \
                      output directory changed while the job ran?"
@@ -108,6 +107,7 @@ impl JobMaster {
     fn publish(&mut self, pending: BTreeSet<String>, out: &mut Outbox) {
         let Phase::Committing(commit) = &mut self.phase else { return };
         let operations = commit
+            .decision
             .committables
             .iter()
             .map(|Committable { pending: from, target: to }| {
@@ -125,7 +125,8 @@ impl JobMaster {
         let Phase::Committing(commit) = &mut self.phase else { return };
         match done {
             Step::List | Step::Publish(_) => {
-                let targets = commit.committables.iter().map(|committable| parent(&committable.target));
+                let targets =
+                    commit.decision.committables.iter().map(|committable| parent(&committable.target));
                 let mut directories: BTreeSet<&str> = targets.collect();
                 if !directories.is_empty() {
                     directories.insert(PENDING_DIRECTORY);
@@ -136,7 +137,9 @@ impl JobMaster {
                 self.step(Step::SyncDirectory, sync, out);
             }
             Step::SyncDirectory => {
-                let outcome = JobOutcome::Finished { committed: commit.committables.len() as u32 };
+                let CommitDecision { committables, accumulators } = &commit.decision;
+                let committed = committables.len() as u32;
+                let outcome = JobOutcome::Finished { committed, accumulators: accumulators.clone() };
                 self.enter(Phase::RecordingResult { outcome }, out);
                 self.ask_high_availability(out);
             }
@@ -186,7 +189,7 @@ impl JobMaster {
     fn finish(&mut self, outcome: JobOutcome, out: &mut Outbox) {
         self.enter(Phase::Done { outcome: outcome.clone() }, out);
         for process in self.workers.processes() {
-            out.send(Address::executor(process), JobTerminated { token: self.token });
+            out.send(Address::worker(process), JobTerminated { token: self.token });
         }
         out.send(Address::WRITER, ClearJobEvents {});
         out.note(Note::JobEnded { outcome });

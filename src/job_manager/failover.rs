@@ -64,7 +64,7 @@ impl JobMaster {
             _ => None,
         });
         for (attempt, location) in running {
-            out.send(Address::executor(location), CancelTask { token: self.token, attempt });
+            out.send(Address::worker(location), CancelTask { token: self.token, attempt });
         }
         let outcome = JobOutcome::Failed { reason: reason.to_owned() };
         self.enter(Phase::RecordingResult { outcome }, out);
@@ -80,7 +80,7 @@ impl JobMaster {
             match self.execution.reset(id) {
                 Some(SubtaskState::Deployed { attempt, location }) => {
                     if self.workers.is_registered(location) {
-                        out.send(Address::executor(location), CancelTask { token: self.token, attempt });
+                        out.send(Address::worker(location), CancelTask { token: self.token, attempt });
                     }
                     self.slots.give_back(location);
                 }

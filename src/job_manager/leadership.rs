@@ -47,7 +47,7 @@ impl JobMaster {
         }
         match message.result {
             Some(JobResult::Clean(outcome)) => self.clean_up(outcome, out),
-            Some(JobResult::Dirty(committables)) => self.commit_decided(committables, out),
+            Some(JobResult::Dirty(decision)) => self.commit_decided(decision, out),
             None if message.job.is_some() => self.job_recorded(now, out),
             None => {
                 self.enter(Phase::RecordingJob, out);
@@ -89,9 +89,9 @@ impl JobMaster {
                 let job = JobRecord::clone(&self.record);
                 out.send(Address::HIGH_AVAILABILITY, RecordJob { token, job });
             }
-            Phase::DecidingCommit { committables } => {
-                let committables = committables.clone();
-                out.send(Address::HIGH_AVAILABILITY, DecideCommit { token, committables });
+            Phase::DecidingCommit { decision } => {
+                let decision = decision.clone();
+                out.send(Address::HIGH_AVAILABILITY, DecideCommit { token, decision });
             }
             Phase::RecordingResult { outcome } => {
                 let outcome = outcome.clone();

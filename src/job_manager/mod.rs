@@ -24,7 +24,7 @@ use crate::api::Program;
 use crate::coordinator::SourceCoordinator;
 use crate::graph::JobGraph;
 use crate::ids::{ActorId, Address, FencingToken, JobVertexId};
-use crate::message::{Committable, JobOutcome, JobRecord, JobStatus, JobStatusReport, Message};
+use crate::message::{CommitDecision, JobOutcome, JobRecord, JobStatus, JobStatusReport, Message};
 use crate::note::Note;
 use crate::planted::{PlantedBug, is_planted};
 use crate::scheduler::{ExecutionGraph, PartitionTracker, SlotPool};
@@ -78,7 +78,7 @@ enum Phase {
     Running,
     /// All tasks are finished: waits for the decision in the job result store.
     DecidingCommit {
-        committables: Vec<Committable>,
+        decision: CommitDecision,
     },
     /// Makes the decided list visible.
     Committing(Commit),
@@ -143,6 +143,7 @@ impl JobMaster {
             | Phase::Done { outcome } => match outcome {
                 JobOutcome::Finished { .. } => JobStatus::Finished,
                 JobOutcome::Failed { .. } => JobStatus::Failed,
+                JobOutcome::Canceled => JobStatus::Canceled,
             },
         }
     }
@@ -171,7 +172,7 @@ impl JobMaster {
             Message::Fenced(message) if message.token == self.token => self.lost_leadership(out),
             Message::JobRecorded(message) if message.token == self.token => self.job_recorded(now, out),
             Message::CommitDecided(message) if message.token == self.token => {
-                self.commit_decided(message.committables, out);
+                self.commit_decided(message.decision, out);
             }
             Message::JobResultRecorded(message) if message.token == self.token => {
                 self.result_recorded(message.outcome, out);
@@ -214,7 +215,8 @@ impl JobMaster {
 
     fn report_status(&self, to: Address, out: &mut Outbox) {
         let (finished, running, total) = self.execution.progress();
-        out.send(to, JobStatusReport { status: self.status(), total, finished, running });
+        let recording = self.recording.status();
+        out.send(to, JobStatusReport { status: self.status(), total, finished, running, recording });
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::actor::{ExitStatus, Outbox, Time};
 use crate::ids::{Address, ProcessId, ResultPartitionId};
 use crate::job_event::{JobEvent, StoreFailure};
-use crate::message::{FlushJobEvents, ReleasePartitions, WriteJobEvent};
+use crate::message::{FlushJobEvents, RecordingStatus, ReleasePartitions, WriteJobEvent};
 use crate::note::Note;
 
 use super::{JobMaster, Phase};
@@ -28,6 +28,14 @@ pub(super) struct Recording {
 }
 
 impl Recording {
+    pub(super) fn status(&self) -> RecordingStatus {
+        match (self.open, self.failed) {
+            (false, _) => RecordingStatus::Off,
+            (true, false) => RecordingStatus::On,
+            (true, true) => RecordingStatus::Failing("the event store failed".to_owned()),
+        }
+    }
+
     pub(super) const fn last_sequence(&self) -> u64 {
         self.last
     }
@@ -44,7 +52,7 @@ impl JobMaster {
             self.recording.last += 1;
             let sequence = self.recording.last;
             if !self.recording.failed {
-                out.send(Address::WRITER, WriteJobEvent { sequence, event: Arc::new(event) });
+                out.send(Address::WRITER, WriteJobEvent { sequence, event: Arc::new(event), cut: false });
             }
         }
         self.recording.last
@@ -111,7 +119,7 @@ impl JobMaster {
         out: &mut Outbox,
     ) {
         for (location, partitions) in by_location {
-            out.send(Address::executor(location), ReleasePartitions { token: self.token, partitions });
+            out.send(Address::worker(location), ReleasePartitions { token: self.token, partitions });
         }
     }
 

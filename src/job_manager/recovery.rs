@@ -13,10 +13,10 @@ use std::sync::Arc;
 use crate::actor::{Outbox, Time};
 use crate::coordinator::SourceCoordinator;
 use crate::ids::{ExecutionVertexId, JobVertexId, ProcessId, ResultPartitionId};
-use crate::job_event::{JobEvent, Replay};
+use crate::job_event::{Finish, JobEvent, Replay};
 use crate::note::Note;
 use crate::planted::PlantedBug;
-use crate::scheduler::{ExecutionGraph, Finish, RecoveredLog, fold};
+use crate::scheduler::{ExecutionGraph, RecoveredLog, fold};
 
 use super::{JobMaster, Phase, RECOVERY_TIMEOUT};
 
@@ -189,6 +189,7 @@ impl JobMaster {
                 partitions,
                 committables: Vec::new(),
                 metrics: crate::message::IoMetrics::default(),
+                accumulators: crate::message::Accumulators::new(),
             });
         }
     }

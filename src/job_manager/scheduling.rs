@@ -9,7 +9,7 @@ use crate::graph::Partitioner;
 use crate::ids::{
     Address, ExecutionAttemptId, ExecutionVertexId, IntermediateDataSetId, JobVertexId, ResultPartitionId,
 };
-use crate::job_event::JobEvent;
+use crate::job_event::{Finish, JobEvent};
 use crate::message::{
     AddSplit, IndexRange, InputGateDescriptor, NoMoreSplits, PartitionWithMetrics, RequestSplit,
     ResultPartitionDescriptor, ShuffleDescriptor, SubmitTask, TaskDeploymentDescriptor, TaskFailure,
@@ -17,9 +17,7 @@ use crate::message::{
 };
 use crate::note::Note;
 use crate::planted::PlantedBug;
-use crate::scheduler::{
-    Bounds, Finish, Input, SubtaskState, decide_parallelism, input_ranges, subpartition_count,
-};
+use crate::scheduler::{Bounds, Input, SubtaskState, decide_parallelism, input_ranges, subpartition_count};
 
 use super::{JobMaster, Phase};
 
@@ -117,7 +115,7 @@ impl JobMaster {
             let attempt = self.execution.deploy(id, self.token, location);
             let task = Box::new(self.descriptor(attempt, &mut descriptors));
             out.note(Note::Deployed { attempt, location });
-            out.send(Address::executor(location), SubmitTask { token: self.token, task });
+            out.send(Address::worker(location), SubmitTask { token: self.token, task });
         }
     }
 
@@ -209,9 +207,9 @@ impl JobMaster {
                 let message = format!("{attempt} finished with other results than its vertex has");
                 self.task_failed(now, attempt, &TaskFailure { message, missing: None }, out);
             }
-            TaskState::Finished { partitions, committables, metrics } => {
+            TaskState::Finished { partitions, committables, metrics, accumulators } => {
                 let location = from.process;
-                let finish = Finish { attempt, location, partitions, committables, metrics };
+                let finish = Finish { attempt, location, partitions, committables, metrics, accumulators };
                 self.accept_finish(finish, out);
             }
             TaskState::Failed(failure) => self.task_failed(now, attempt, &failure, out),
@@ -247,13 +245,10 @@ impl JobMaster {
             self.tracker.track(partition.partition, location);
         }
         let coordinator = self.coordinators.get(&id.vertex);
+        let snapshot = coordinator.map(|coordinator| (id.vertex, coordinator.checkpoint()));
         let event = JobEvent::ExecutionVertexFinished {
-            attempt,
-            location,
-            partitions: finish.partitions.clone(),
-            committables: finish.committables.clone(),
-            metrics: finish.metrics,
-            coordinator: coordinator.map(crate::coordinator::SourceCoordinator::checkpoint),
+            finish: finish.clone(),
+            coordinators: snapshot.into_iter().collect(),
         };
         let splits =
             coordinator.map_or_else(Vec::new, |coordinator| coordinator.assigned(id.subtask).to_vec());

@@ -16,11 +16,11 @@ use crate::graph::{JobEdge, JobVertex, Partitioner};
 use crate::ids::{
     ExecutionAttemptId, ExecutionVertexId, IntermediateDataSetId, ProcessId, ResultPartitionId, SessionId,
 };
-use crate::job_event::{JobEvent, Replay};
+use crate::job_event::{Finish, JobEvent, Replay};
 use crate::message::{
-    CommitDecided, Committable, HeartbeatResponse, IndexRange, IoMetrics, JobOutcome, JobResult,
-    JobResultRecorded, LeadershipGranted, PartitionReport, PartitionWithMetrics, RegisterTaskManager,
-    RequestSplit, SourceSplit, TaskFailure, TaskState, UpdateTaskExecutionState,
+    CommitDecided, CommitDecision, Committable, HeartbeatResponse, IndexRange, IoMetrics, JobOutcome,
+    JobResult, JobResultRecorded, LeadershipGranted, PartitionReport, PartitionWithMetrics,
+    RegisterTaskManager, RequestSplit, SourceSplit, TaskFailure, TaskState, UpdateTaskExecutionState,
 };
 use crate::task::{TaskBody, TaskBodyFactory, TaskContext};
 
@@ -57,6 +57,8 @@ fn graph() -> Arc<JobGraph> {
         inputs,
         outputs,
         source,
+        determinacy: crate::graph::Determinacy::Indeterminate,
+        recovery_obstacles: vec![],
         body: Arc::new(Nothing),
     };
     Arc::new(JobGraph {
@@ -82,6 +84,10 @@ fn attempt(vertex: JobVertexId, subtask: u32, epoch: FencingToken) -> ExecutionA
 fn partition(producer: ExecutionAttemptId) -> PartitionWithMetrics {
     let partition = ResultPartitionId { data_set: EXCHANGE, producer };
     PartitionWithMetrics { partition, subpartition_bytes: vec![10, 10] }
+}
+
+fn decision(committables: Vec<Committable>) -> CommitDecision {
+    CommitDecision { committables, accumulators: [].into() }
 }
 
 fn committable(attempt: ExecutionAttemptId) -> Committable {
@@ -169,7 +175,10 @@ impl Fixture {
     fn register(&mut self, process: ProcessId, session: u64, kept: Vec<PartitionWithMetrics>) {
         let session = SessionId(session);
         let executor = Address::executor(process);
-        self.tell(executor, RegisterTaskManager { token: NOW, process, session, slots: 1, retains: true });
+        self.tell(
+            executor,
+            RegisterTaskManager { token: NOW, process, session, slots: 1, retains: true, holds: false },
+        );
         self.tell(executor, PartitionReport { token: NOW, session, partitions: kept });
     }
 
@@ -183,7 +192,15 @@ impl Fixture {
         let is_source = attempt.subtask.vertex == SOURCE;
         let partitions = if is_source { vec![partition(attempt)] } else { vec![] };
         let committables = if is_source { vec![] } else { vec![committable(attempt)] };
-        self.state(attempt, TaskState::Finished { partitions, committables, metrics: IoMetrics::default() });
+        self.state(
+            attempt,
+            TaskState::Finished {
+                partitions,
+                committables,
+                metrics: IoMetrics::default(),
+                accumulators: [].into(),
+            },
+        );
     }
 
     fn durable(&mut self) {
@@ -218,14 +235,16 @@ fn finished(vertex: JobVertexId, subtask: u32) -> JobEvent {
     for subtask in 0..=subtask {
         coordinator.next_split(subtask);
     }
-    JobEvent::ExecutionVertexFinished {
+    let finish = Finish {
         attempt,
         location: TM1,
         partitions: if vertex == SOURCE { vec![partition(attempt)] } else { vec![] },
         committables: if vertex == SINK { vec![committable(attempt)] } else { vec![] },
         metrics: IoMetrics::default(),
-        coordinator: (vertex == SOURCE).then(|| coordinator.checkpoint()),
-    }
+        accumulators: [].into(),
+    };
+    let snapshot = (vertex == SOURCE).then(|| (SOURCE, coordinator.checkpoint()));
+    JobEvent::ExecutionVertexFinished { finish, coordinators: snapshot.into_iter().collect() }
 }
 
 fn sources_finished() -> Vec<JobEvent> {

@@ -60,13 +60,13 @@ impl JobMaster {
             return; // The HA service tells the TaskManager who leads.
         }
         let RegisterTaskManager { process, session, slots, retains, .. } = *message;
-        let executor = Address::executor(process);
+        let executor = Address::worker(process);
         if self.boot.config.job_recovery_enabled && !retains {
             // It would drop at the next crash what recovery then waits for (hazard B52).
             let reason = "execution.batch.job-recovery.enabled is true at the JobManager and false at this \
                           TaskManager: start it with the same configuration"
                 .to_owned();
-            out.send(executor, RegistrationRejected { token: self.token, session, reason });
+            out.send(executor, RegistrationRejected { token: self.token, session, reason, too_late: false });
             return;
         }
         out.send(executor, RegistrationSuccess { token: self.token, session });
@@ -161,7 +161,7 @@ impl JobMaster {
         }
         for process in self.workers.processes() {
             let attempts = self.attempts_at(process);
-            out.send(Address::executor(process), HeartbeatRequest { token: self.token, attempts });
+            out.send(Address::worker(process), HeartbeatRequest { token: self.token, attempts });
         }
         out.set_timer(HEARTBEAT, now + self.boot.config.heartbeat_interval);
     }

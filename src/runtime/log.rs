@@ -37,7 +37,7 @@ fn sentence(note: &Note) -> Option<(Level, String)> {
             (Level::INFO, format!("the job is {}", format!("{status:?}").to_lowercase()))
         }
         Note::LeadershipAcquired { token } => (Level::INFO, format!("leads with token {}", token.0)),
-        Note::JobEnded { outcome: JobOutcome::Finished { committed } } => {
+        Note::JobEnded { outcome: JobOutcome::Finished { committed, .. } } => {
             (Level::INFO, format!("the job finished and committed {committed} files"))
         }
         Note::JobEnded { outcome: JobOutcome::Failed { reason } } => {

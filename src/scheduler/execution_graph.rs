@@ -7,19 +7,9 @@ use crate::ids::{
     ExecutionAttemptId, ExecutionVertexId, FencingToken, IntermediateDataSetId, JobVertexId, ProcessId,
     ResultPartitionId,
 };
-use crate::message::{Committable, IoMetrics, PartitionWithMetrics};
+use crate::job_event::Finish;
 
 use super::{InputRanges, PartitionTracker};
-
-/// How a subtask's finish is known to the JobMaster.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finish {
-    pub attempt: ExecutionAttemptId,
-    pub location: ProcessId,
-    pub partitions: Vec<PartitionWithMetrics>,
-    pub committables: Vec<Committable>,
-    pub metrics: IoMetrics,
-}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SubtaskState {

@@ -12,9 +12,7 @@ mod ranges;
 mod recovery;
 mod slots;
 
-pub use execution_graph::{
-    ExecutionGraph, ExecutionJobVertex, ExecutionVertex, Finish, Initialized, SubtaskState,
-};
+pub use execution_graph::{ExecutionGraph, ExecutionJobVertex, ExecutionVertex, Initialized, SubtaskState};
 pub use parallelism::{Bounds, decide_parallelism, subpartition_count};
 pub use partition_tracker::{PartitionTracker, TrackedPartition};
 pub use ranges::{Input, InputRanges, input_ranges};

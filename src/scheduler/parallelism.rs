@@ -33,8 +33,8 @@ pub fn subpartition_count(graph: &JobGraph, data_set: IntermediateDataSetId, con
     let edge = graph.edge(data_set);
     let consumer = graph.vertex(edge.consumer);
     match edge.partitioner {
-        Partitioner::Forward => 1,
-        Partitioner::Hash | Partitioner::Rebalance => {
+        Partitioner::Forward | Partitioner::Broadcast => 1,
+        Partitioner::Hash | Partitioner::Rebalance | Partitioner::Rescale => {
             consumer.parallelism.unwrap_or_else(|| Bounds::of(consumer, config).max)
         }
     }

@@ -21,7 +21,7 @@ pub struct Input {
 pub fn input_ranges(inputs: &[Input], parallelism: u32) -> Option<Vec<InputRanges>> {
     let readable = |input: &Input| match input.partitioner {
         Partitioner::Forward => input.partitions == parallelism,
-        Partitioner::Hash | Partitioner::Rebalance => {
+        Partitioner::Hash | Partitioner::Rebalance | Partitioner::Rescale | Partitioner::Broadcast => {
             input.partitions > 0 && input.subpartitions >= parallelism
         }
     };
@@ -37,7 +37,7 @@ pub fn input_ranges(inputs: &[Input], parallelism: u32) -> Option<Vec<InputRange
 fn range(input: &Input, subtask: u32, parallelism: u32) -> (IndexRange, IndexRange) {
     match input.partitioner {
         Partitioner::Forward => (IndexRange::new(subtask, subtask), IndexRange::new(0, 0)),
-        Partitioner::Hash | Partitioner::Rebalance => {
+        Partitioner::Hash | Partitioner::Rebalance | Partitioner::Rescale | Partitioner::Broadcast => {
             (IndexRange::new(0, input.partitions - 1), share(input.subpartitions, subtask, parallelism))
         }
     }

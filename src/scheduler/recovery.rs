@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use crate::coordinator::CoordinatorSnapshot;
 use crate::graph::JobGraph;
 use crate::ids::{ExecutionVertexId, JobVertexId};
-use crate::job_event::JobEvent;
+use crate::job_event::{Finish, JobEvent};
 use crate::message::PartitionWithMetrics;
 
-use super::{Finish, InputRanges};
+use super::InputRanges;
 
 /// The JobMaster's state as the log tells it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,19 +29,15 @@ pub fn fold(events: &[JobEvent], graph: &JobGraph) -> Result<RecoveredLog, Strin
     let discarded = events.iter().rposition(|event| matches!(event, JobEvent::HistoryDiscarded { .. }));
     for event in &events[discarded.map_or(0, |at| at + 1)..] {
         match event {
-            JobEvent::EpochStarted { .. } | JobEvent::HistoryDiscarded { .. } => {}
+            JobEvent::EpochStarted { .. }
+            | JobEvent::HistoryDiscarded { .. }
+            | JobEvent::BaseRecorded { .. } => {}
             JobEvent::ExecutionJobVertexInitialized { vertex, parallelism, inputs } => {
                 check_initialized(graph, &log, *vertex, *parallelism, inputs)?;
                 log.initialized.insert(*vertex, inputs.clone());
             }
-            JobEvent::ExecutionVertexFinished {
-                attempt,
-                location,
-                partitions,
-                committables,
-                metrics,
-                coordinator,
-            } => {
+            JobEvent::ExecutionVertexFinished { finish, coordinators } => {
+                let attempt = &finish.attempt;
                 let id = attempt.subtask;
                 if log.initialized.get(&id.vertex).is_none_or(|inputs| inputs.len() <= id.subtask as usize) {
                     return Err(format!(
@@ -54,20 +50,11 @@ pub fn fold(events: &[JobEvent], graph: &JobGraph) -> Result<RecoveredLog, Strin
                     partition.partition.producer == *attempt
                         && edge.is_some_and(|edge| edge.producer == id.vertex)
                 };
-                if !partitions.iter().all(is_output) {
+                if !finish.partitions.iter().all(is_output) {
                     return Err(format!("{attempt} finished with partitions that are not its own"));
                 }
-                let finish = Finish {
-                    attempt: *attempt,
-                    location: *location,
-                    partitions: partitions.clone(),
-                    committables: committables.clone(),
-                    metrics: *metrics,
-                };
-                log.finished.insert(id, finish);
-                if let Some(snapshot) = coordinator {
-                    log.coordinators.insert(id.vertex, snapshot.clone());
-                }
+                log.finished.insert(id, finish.clone());
+                log.coordinators.extend(coordinators.iter().cloned());
             }
             JobEvent::ExecutionVertexReset { subtasks } => {
                 for id in subtasks {

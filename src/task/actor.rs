@@ -213,6 +213,7 @@ impl TaskActor {
                 metrics: shared.metrics(),
                 partitions: shared.outputs.take_partitions(),
                 committables: std::mem::take(&mut shared.committables),
+                accumulators: std::mem::take(&mut shared.accumulators),
             }),
         };
         let attempt = self.task.attempt;

@@ -92,6 +92,14 @@ impl TaskContext {
         self.shared.borrow_mut().committables.push(committable);
     }
 
+    /// Adds to a sum of the job (Flink's LongCounter): it counts once this attempt is accepted as the
+    /// subtask's finish, and once only.
+    pub fn add_to_accumulator(&self, name: &str, value: i64) {
+        let mut shared = self.shared.borrow_mut();
+        let sum = shared.accumulators.entry(name.to_owned()).or_default();
+        *sum = sum.wrapping_add(value);
+    }
+
     pub fn count_records_in(&self, records: u64) {
         self.shared.borrow_mut().records.records_in += records;
     }

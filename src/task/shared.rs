@@ -8,7 +8,9 @@ use crate::actor::{DiskOpId, Outbox};
 use crate::config::Configuration;
 use crate::disk::DiskResult;
 use crate::ids::{Address, ExecutionAttemptId};
-use crate::message::{Committable, IoMetrics, RequestSplit, SourceSplit, TaskDeploymentDescriptor};
+use crate::message::{
+    Accumulators, Committable, IoMetrics, RequestSplit, SourceSplit, TaskDeploymentDescriptor,
+};
 
 use super::input::Inputs;
 use super::output::Outputs;
@@ -22,6 +24,7 @@ pub(super) struct Shared {
     pub outputs: Outputs,
     pub splits: Splits,
     pub committables: Vec<Committable>,
+    pub accumulators: Accumulators,
     /// Of records only; bytes are counted by inputs and outputs.
     pub records: IoMetrics,
     /// What the body asked for, in order.
@@ -40,6 +43,7 @@ impl Shared {
             outputs: Outputs::new(&task.outputs, config.segment_size.0),
             splits: Splits::default(),
             committables: Vec::new(),
+            accumulators: Accumulators::new(),
             records: IoMetrics::default(),
             out: Outbox::new(),
             ids: OpIds::default(),

@@ -167,6 +167,7 @@ impl Connection {
 
     fn send_registration(&self, leader: LeaderInfo, out: &mut Outbox) {
         let Self { process, session, slots, retains, .. } = *self;
-        self.send(RegisterTaskManager { token: leader.token, process, session, slots, retains }, out);
+        let (token, holds) = (leader.token, false);
+        self.send(RegisterTaskManager { token, process, session, slots, retains, holds }, out);
     }
 }

@@ -179,6 +179,7 @@ impl TaskExecutor {
                         partitions,
                         committables: result.committables,
                         metrics: result.metrics,
+                        accumulators: result.accumulators,
                     },
                 );
                 None

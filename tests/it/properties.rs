@@ -9,9 +9,9 @@ use revenant::ids::{
     ExecutionAttemptId, ExecutionVertexId, FencingToken, IntermediateDataSetId, JobVertexId, ProcessId,
     ResultPartitionId,
 };
-use revenant::job_event::JobEvent;
 use revenant::job_event::record::{FileContents, Tail, header, read_file, write_record};
 use revenant::job_event::replay::{LogFile, replay};
+use revenant::job_event::{Finish, JobEvent};
 use revenant::message::{Committable, IndexRange, IoMetrics, PartitionWithMetrics};
 use revenant::scheduler::{Input, input_ranges};
 
@@ -56,30 +56,47 @@ fn event() -> impl Strategy<Value = JobEvent> {
             inputs,
         },
     );
-    let finished = (
+    let finish = (
         attempt(),
         any::<u32>(),
         vec(partition(), 0..3),
         vec((".*", ".*"), 0..3),
         any::<[u64; 4]>(),
-        proptest::option::of(vec(any::<u8>(), 0..40)),
+        vec((".*", any::<i64>()), 0..3),
     )
-        .prop_map(|(attempt, location, partitions, committables, metrics, coordinator)| {
+        .prop_map(|(attempt, location, partitions, committables, metrics, accumulators)| {
             let [records_in, records_out, bytes_in, bytes_out] = metrics;
             let committable = |(pending, target)| Committable { pending, target };
-            JobEvent::ExecutionVertexFinished {
+            Finish {
                 attempt,
                 location: ProcessId::TaskManager(location),
                 partitions,
                 committables: committables.into_iter().map(committable).collect(),
                 metrics: IoMetrics { records_in, records_out, bytes_in, bytes_out },
-                coordinator: coordinator.map(Into::into),
+                accumulators: accumulators.into_iter().collect(),
             }
         });
+    let finish = finish.boxed();
+    let snapshots = || {
+        let snapshot = (any::<u32>(), vec(any::<u8>(), 0..40));
+        vec(snapshot.prop_map(|(vertex, bytes)| (JobVertexId(vertex), bytes.into())), 0..3)
+    };
+    let finished = (finish.clone(), snapshots())
+        .prop_map(|(finish, coordinators)| JobEvent::ExecutionVertexFinished { finish, coordinators });
+    let vertex = (any::<u32>(), vec(vec((range(), range()), 0..3), 0..3));
+    let vertex = vertex.prop_map(|(vertex, inputs)| (JobVertexId(vertex), inputs));
+    let base = (vec(vertex, 0..3), vec(finish, 0..3), snapshots()).prop_map(
+        |(initialized, finished, coordinators)| JobEvent::BaseRecorded {
+            initialized,
+            finished,
+            coordinators,
+        },
+    );
     prop_oneof![
         started,
         initialized,
         finished,
+        base,
         vec(subtask(), 0..4).prop_map(|subtasks| JobEvent::ExecutionVertexReset { subtasks }),
         ".*".prop_map(|reason| JobEvent::HistoryDiscarded { reason }),
     ]

@@ -111,8 +111,8 @@ fn step(event: &TraceEvent) -> Option<String> {
         }
         TraceKind::Note(Note::AttemptFailed { attempt, reason }) => format!("{attempt} failed: {reason}"),
         TraceKind::Note(Note::TaskManagerLost { process, reason }) => format!("{process} lost: {reason}"),
-        TraceKind::Note(Note::CommitDecided { committables }) => {
-            format!("commit of {} files decided", committables.len())
+        TraceKind::Note(Note::CommitDecided { decision }) => {
+            format!("commit of {} files decided", decision.committables.len())
         }
         TraceKind::Note(Note::JobEnded { outcome }) => format!("job ended: {outcome:?}"),
         TraceKind::Note(Note::Warning { text }) => format!("warning: {text}"),

@@ -127,7 +127,7 @@ impl Log {
             .flatten()
             .filter(|record| {
                 matches!(&record.event,
-                    JobEvent::ExecutionVertexFinished { attempt: finished, .. } if *finished == attempt)
+                    JobEvent::ExecutionVertexFinished { finish, .. } if finish.attempt == attempt)
             })
             .find_map(|record| record.durable)
     }
@@ -136,12 +136,12 @@ impl Log {
 impl<'a> LogState<'a> {
     fn apply(&mut self, event: &'a JobEvent) {
         match event {
-            JobEvent::EpochStarted { .. } => {}
+            JobEvent::EpochStarted { .. } | JobEvent::BaseRecorded { .. } => {}
             JobEvent::ExecutionJobVertexInitialized { vertex, parallelism, inputs } => {
                 self.initialized.insert(*vertex, (*parallelism, inputs));
             }
-            JobEvent::ExecutionVertexFinished { attempt, .. } => {
-                self.finished.insert(attempt.subtask, *attempt);
+            JobEvent::ExecutionVertexFinished { finish, .. } => {
+                self.finished.insert(finish.attempt.subtask, finish.attempt);
             }
             JobEvent::HistoryDiscarded { .. } => {
                 self.initialized.clear();

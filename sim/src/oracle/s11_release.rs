@@ -76,7 +76,7 @@ fn needed_by(history: &History, partition: ResultPartitionId, at: usize) -> Opti
 
 #[cfg(test)]
 mod tests {
-    use revenant::message::JobOutcome;
+    use revenant::message::{CommitDecision, JobOutcome};
     use revenant::note::Note;
 
     use super::*;
@@ -127,7 +127,7 @@ mod tests {
         passes(check, &story);
 
         let mut story = until_sinks();
-        story.note(Note::CommitDecided { committables: vec![] });
+        story.note(Note::CommitDecided { decision: CommitDecision::default() });
         story.release(1, partition(attempt(0, 0, 1, 1)));
         passes(check, &story);
     }

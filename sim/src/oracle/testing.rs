@@ -14,8 +14,8 @@ use revenant::ids::{
     ExecutionAttemptId, ExecutionVertexId, FencingToken, IntermediateDataSetId, JobVertexId, ProcessId,
     ResultPartitionId,
 };
-use revenant::job_event::{JobEvent, record};
-use revenant::message::{IndexRange, IoMetrics, SourceSplit};
+use revenant::job_event::{Finish, JobEvent, record};
+use revenant::message::{CommitDecision, IndexRange, IoMetrics, SourceSplit};
 use revenant::note::Note;
 use revenant::task::{TaskBody, TaskBodyFactory, TaskContext};
 
@@ -38,14 +38,15 @@ pub fn partition(producer: ExecutionAttemptId) -> ResultPartitionId {
 
 /// The record of a finish.
 pub fn finished(attempt: ExecutionAttemptId) -> JobEvent {
-    JobEvent::ExecutionVertexFinished {
+    let finish = Finish {
         attempt,
         location: worker_of(attempt),
         partitions: vec![],
         committables: vec![],
         metrics: IoMetrics::default(),
-        coordinator: None,
-    }
+        accumulators: [].into(),
+    };
+    JobEvent::ExecutionVertexFinished { finish, coordinators: vec![] }
 }
 
 fn worker_of(attempt: ExecutionAttemptId) -> ProcessId {
@@ -239,7 +240,7 @@ impl Story {
         self.init_sinks_under(token)
             .finish_sink(attempt(1, 0, token, 1))
             .finish_sink(attempt(1, 1, token, 1));
-        self.note(Note::CommitDecided { committables: vec![] })
+        self.note(Note::CommitDecided { decision: CommitDecision::default() })
     }
 
     pub fn release(&mut self, worker: u32, partition: ResultPartitionId) -> &mut Self {
@@ -296,6 +297,8 @@ pub fn graph() -> JobGraph {
         inputs,
         outputs,
         source: source.then(|| Arc::new(Nothing) as Arc<dyn SplitEnumeratorFactory>),
+        determinacy: revenant::graph::Determinacy::Indeterminate,
+        recovery_obstacles: vec![],
         body: Arc::new(Nothing),
     };
     let (producer, consumer) = (JobVertexId(0), JobVertexId(1));

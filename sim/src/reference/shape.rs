@@ -21,10 +21,12 @@ impl Shape {
         let subpartitions = graph.edges.iter().map(|edge| {
             let consumer = graph.vertex(edge.consumer);
             match edge.partitioner {
-                Partitioner::Forward => 1,
-                Partitioner::Hash | Partitioner::Rebalance => consumer.parallelism.unwrap_or_else(|| {
-                    consumer.max_parallelism.map_or(max_parallelism, |own| own.min(max_parallelism))
-                }),
+                Partitioner::Forward | Partitioner::Broadcast => 1,
+                Partitioner::Hash | Partitioner::Rebalance | Partitioner::Rescale => {
+                    consumer.parallelism.unwrap_or_else(|| {
+                        consumer.max_parallelism.map_or(max_parallelism, |own| own.min(max_parallelism))
+                    })
+                }
             }
         });
         Self { splits: splits.collect(), subpartitions: subpartitions.collect() }

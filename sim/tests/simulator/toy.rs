@@ -13,7 +13,7 @@ use revenant::disk::{DiskOp, DiskOutput, Volume};
 use revenant::ids::{ActorId, Address, FencingToken, ProcessId};
 use revenant::message::{
     FlushJobEvents, JobEventsDurable, JobOutcome, JobResult, JobStatus, JobStatusReport, LeaderChanged,
-    Message, RequestJobStatus,
+    Message, RecordingStatus, RequestJobStatus,
 };
 use revenant::note::Note;
 use revenant_sim::run::{Engine, RunOptions};
@@ -98,8 +98,13 @@ impl Actor for Executor {
                 out.disk(DiskOpId(2), Volume::Output, Purpose::Sink, DiskOp::Sync { path });
             }
             Event::Disk { op: DiskOpId(2), .. } => {
-                let report =
-                    JobStatusReport { status: JobStatus::Running, total: 1, finished: 1, running: 0 };
+                let report = JobStatusReport {
+                    status: JobStatus::Running,
+                    total: 1,
+                    finished: 1,
+                    running: 0,
+                    recording: RecordingStatus::Off,
+                };
                 out.send(Address::MASTER, report);
             }
             _ => {}
@@ -173,7 +178,7 @@ impl Master {
         } else {
             let outcome = match self.mode.as_deref() {
                 Some("fail") => JobOutcome::Failed { reason: "as told".to_owned() },
-                _ => JobOutcome::Finished { committed: 1 },
+                _ => JobOutcome::Finished { committed: 1, accumulators: [].into() },
             };
             let client = Address::new(ProcessId::Client, ActorId::Client);
             out.send(client, LeaderChanged { leader: None, result: Some(JobResult::Clean(outcome)) });

@@ -100,7 +100,7 @@ impl Fixture {
     }
 
     fn write(&mut self, sequence: u64) {
-        self.tell(WriteJobEvent { sequence, event: Arc::new(event(sequence)) });
+        self.tell(WriteJobEvent { sequence, event: Arc::new(event(sequence)), cut: false });
     }
 
     fn durable(&mut self) -> Vec<u64> {
@@ -204,7 +204,7 @@ fn an_event_too_long_for_a_record_is_a_failure_and_never_a_torn_tail() {
     fixture.open(1);
     let subtasks = vec![ExecutionVertexId::new(JobVertexId(u32::MAX), u32::MAX); 7_000_000];
     let event = Arc::new(JobEvent::ExecutionVertexReset { subtasks });
-    fixture.tell(WriteJobEvent { sequence: 1, event });
+    fixture.tell(WriteJobEvent { sequence: 1, event, cut: false });
     assert!(matches!(fixture.told.pop(), Some(Message::JobEventStoreFailed(_))));
 }
 

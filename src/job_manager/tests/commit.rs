@@ -9,14 +9,14 @@ fn a_new_leader_commits_exactly_the_decided_list_whatever_an_earlier_one_had_don
     for done in 0..=2 {
         let mut fixture = Fixture::new(&[]);
         fixture.event(Event::Start);
-        fixture.grant(true, Some(JobResult::Dirty(decided.to_vec())));
+        fixture.grant(true, Some(JobResult::Dirty(decision(decided.to_vec()))));
         let mut files: Vec<String> = (0..2)
             .map(|subtask| if subtask < done { decided[subtask].target.clone() } else { pending(subtask) })
             .collect();
         files.push(".pending/of-a-failed-attempt".to_owned());
         carry_out(&mut fixture, &mut files);
         assert!(fixture.kinds().contains(&"RecordJobResult"));
-        let outcome = JobOutcome::Finished { committed: 2 };
+        let outcome = JobOutcome::Finished { committed: 2, accumulators: [].into() };
         fixture.tell(Address::HIGH_AVAILABILITY, JobResultRecorded { token: NOW, outcome });
         carry_out(&mut fixture, &mut files);
         files.sort();
@@ -29,7 +29,7 @@ fn a_committed_file_that_is_gone_is_an_error_and_never_a_finished_job() {
     let decided = committable(attempt(SINK, 0, OLD));
     let mut fixture = Fixture::new(&[]);
     fixture.event(Event::Start);
-    fixture.grant(true, Some(JobResult::Dirty(vec![decided])));
+    fixture.grant(true, Some(JobResult::Dirty(decision(vec![decided]))));
     carry_out(&mut fixture, &mut Vec::new());
     assert!(!fixture.kinds().contains(&"RecordJobResult"));
     let failed = |effect: &Effect| matches!(effect, Effect::Exit(ExitStatus::Failure(_)));
@@ -40,7 +40,8 @@ fn a_committed_file_that_is_gone_is_an_error_and_never_a_finished_job() {
 fn s12_nothing_runs_after_a_clean_result() {
     let mut fixture = Fixture::new(&[]);
     fixture.event(Event::Start);
-    fixture.grant(true, Some(JobResult::Clean(JobOutcome::Finished { committed: 2 })));
+    fixture
+        .grant(true, Some(JobResult::Clean(JobOutcome::Finished { committed: 2, accumulators: [].into() })));
     carry_out(&mut fixture, &mut Vec::new());
     fixture.register(TM1, 1, vec![partition(attempt(SOURCE, 0, OLD))]);
     assert_eq!(fixture.submitted(), []);
@@ -74,7 +75,7 @@ fn a_commit_decision_that_comes_twice_is_carried_out_once() {
     let mut fixture = Fixture::new(&[]);
     fixture.lead(events);
     let committables = vec![committable(attempt(SINK, 0, OLD))];
-    let decided = CommitDecided { token: NOW, committables };
+    let decided = CommitDecided { token: NOW, decision: decision(committables) };
     fixture.tell(Address::HIGH_AVAILABILITY, decided.clone());
     fixture.effects.clear();
     fixture.tell(Address::HIGH_AVAILABILITY, decided);
@@ -102,7 +103,8 @@ fn a_failed_job_leaves_no_uncommitted_output() {
 fn a_store_that_fails_after_the_jobs_end_does_not_keep_the_process_alive() {
     let mut fixture = Fixture::new(&[]);
     fixture.event(Event::Start);
-    fixture.grant(true, Some(JobResult::Clean(JobOutcome::Finished { committed: 2 })));
+    fixture
+        .grant(true, Some(JobResult::Clean(JobOutcome::Finished { committed: 2, accumulators: [].into() })));
     carry_out(&mut fixture, &mut Vec::new());
     let failure = crate::job_event::StoreFailure { message: "no".to_owned() };
     fixture.tell(Address::WRITER, crate::message::JobEventStoreFailed { token: NOW, failure });

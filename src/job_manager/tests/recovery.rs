@@ -48,7 +48,7 @@ fn b3_b20_a_job_whose_tasks_are_all_finished_in_the_log_commits_without_any_part
     let mut fixture = Fixture::new(&[]);
     fixture.lead(events);
     let decided = fixture.sent(|_, message| match message {
-        Message::DecideCommit(message) => Some(message.committables.clone()),
+        Message::DecideCommit(message) => Some(message.decision.committables.clone()),
         _ => None,
     });
     assert_eq!(decided, [[0, 1].map(|subtask| committable(attempt(SINK, subtask, OLD)))]);
@@ -89,8 +89,14 @@ fn the_partition_of_an_older_attempt_does_not_stand_for_a_newer_one() {
 fn a_worker_that_knows_the_leader_before_the_leader_does_need_not_register_twice() {
     let mut fixture = Fixture::new(&[]);
     fixture.event(Event::Start);
-    let message =
-        RegisterTaskManager { token: NOW, process: TM1, session: SessionId(1), slots: 1, retains: true };
+    let message = RegisterTaskManager {
+        token: NOW,
+        process: TM1,
+        session: SessionId(1),
+        slots: 1,
+        retains: true,
+        holds: false,
+    };
     fixture.tell(Address::executor(TM1), message);
     assert_eq!(fixture.kinds(), ["Contend"]);
     fixture.grant(true, None);
@@ -173,6 +179,7 @@ fn what_names_no_result_of_the_job_is_released_and_never_a_panic() {
         partitions: vec![foreign],
         committables: vec![],
         metrics: IoMetrics::default(),
+        accumulators: [].into(),
     };
     fixture.state(running, state);
     assert!(!fixture.master.execution.is_finished(running.subtask));

@@ -93,8 +93,14 @@ fn a_task_manager_that_comes_back_empty_loses_what_it_kept() {
 fn a_stale_token_changes_nothing() {
     let mut fixture = Fixture::new(&[]);
     fixture.lead(vec![]);
-    let message =
-        RegisterTaskManager { token: OLD, process: TM1, session: SessionId(1), slots: 1, retains: true };
+    let message = RegisterTaskManager {
+        token: OLD,
+        process: TM1,
+        session: SessionId(1),
+        slots: 1,
+        retains: true,
+        holds: false,
+    };
     fixture.effects.clear();
     fixture.tell(Address::executor(TM1), message);
     assert!(fixture.effects.is_empty());
@@ -133,6 +139,7 @@ fn a_result_that_nobody_asked_for_any_more_is_released() {
         partitions: vec![partition(cancelled)],
         committables: vec![],
         metrics: IoMetrics::default(),
+        accumulators: [].into(),
     };
     let message = UpdateTaskExecutionState { token: NOW, session: SessionId(1), attempt: cancelled, state };
     fixture.tell(Address::executor(TM1), message);
@@ -160,7 +167,8 @@ fn b52_a_worker_that_would_not_keep_partitions_is_refused_with_the_reason() {
     let mut fixture = Fixture::new(&[]);
     fixture.lead(vec![]);
     let session = SessionId(1);
-    let message = RegisterTaskManager { token: NOW, process: TM1, session, slots: 1, retains: false };
+    let message =
+        RegisterTaskManager { token: NOW, process: TM1, session, slots: 1, retains: false, holds: false };
     fixture.tell(Address::executor(TM1), message);
     assert_eq!(fixture.kinds().last(), Some(&"RegistrationRejected"));
     assert_eq!(fixture.submitted(), []);

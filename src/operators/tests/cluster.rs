@@ -172,9 +172,7 @@ impl Cluster {
             let producers = self.parallelism[edge.producer.0 as usize];
             let (partitions, subpartitions) = match edge.partitioner {
                 Partitioner::Forward => (subtask..subtask + 1, IndexRange::new(0, 0)),
-                Partitioner::Hash | Partitioner::Rebalance => {
-                    (0..producers, IndexRange::new(subtask, subtask))
-                }
+                _ => (0..producers, IndexRange::new(subtask, subtask)),
             };
             let at = |index| ShuffleDescriptor {
                 partition: self.partitions[&(data_set, index)].partition,
@@ -191,7 +189,7 @@ impl Cluster {
             let edge = self.graph.edge(data_set);
             let subpartitions = match edge.partitioner {
                 Partitioner::Forward => 1,
-                Partitioner::Hash | Partitioner::Rebalance => self.parallelism[edge.consumer.0 as usize],
+                _ => self.parallelism[edge.consumer.0 as usize],
             };
             ResultPartitionDescriptor {
                 partition: ResultPartitionId { data_set, producer: attempt },

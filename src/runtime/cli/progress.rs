@@ -38,7 +38,7 @@ impl Progress {
     }
 
     fn see(&self, note: &Note) {
-        let Note::Progress { status, total, finished, running } = note else { return };
+        let Note::Progress { status, total, finished, running, .. } = note else { return };
         self.bar.set_length(u64::from(*total));
         self.bar.set_position(u64::from(*finished));
         let name = format!("{status:?}").to_lowercase();

@@ -109,6 +109,8 @@ impl Bench {
             inputs,
             outputs,
             source: None,
+            determinacy: crate::graph::Determinacy::Indeterminate,
+            recovery_obstacles: vec![],
             body: Arc::clone(&body) as Arc<dyn TaskBodyFactory>,
         };
         let vertices = vec![

@@ -18,8 +18,14 @@ fn watch() -> (Address, Message) {
 }
 
 fn registration(epoch: u64) -> (Address, Message) {
-    let registration =
-        RegisterTaskManager { token: token(epoch), process: HERE, session: SESSION, slots: 2, retains: true };
+    let registration = RegisterTaskManager {
+        token: token(epoch),
+        process: HERE,
+        session: SESSION,
+        slots: 2,
+        retains: true,
+        holds: false,
+    };
     (Address::MASTER, registration.into())
 }
 
@@ -48,7 +54,7 @@ fn a_rejected_registration_is_repeated_after_a_pause() {
     let (mut bench, _) = Bench::start(true);
     bench.leader_changed(Some(1));
     let reason = "another job".to_owned();
-    let rejected = RegistrationRejected { token: token(1), session: SESSION, reason };
+    let rejected = RegistrationRejected { token: token(1), session: SESSION, reason, too_late: false };
     assert_eq!(bench.master(rejected), []);
     assert!(matches!(&bench.notes[..], [Note::Warning { text }] if text.contains("another job")));
     assert_eq!(sent(&bench.pass(10)), [watch(), registration(1)]);
@@ -133,7 +139,7 @@ fn a_clean_job_result_ends_the_job_though_its_leader_never_said_so() {
     let mut bench = Bench::registered();
     let finished = bench.finish(1, 0);
     bench.leader_changed(None);
-    let result = Some(JobResult::Clean(JobOutcome::Finished { committed: 1 }));
+    let result = Some(JobResult::Clean(JobOutcome::Finished { committed: 1, accumulators: [].into() }));
     let effects = bench.message(Address::HIGH_AVAILABILITY, LeaderChanged { leader: None, result });
     assert_eq!(dropped(&effects), [partition(finished)]);
     assert!(!bench.has_timers());

@@ -10,7 +10,12 @@ use super::bench::*;
 
 fn finished(attempt: crate::ids::ExecutionAttemptId) -> TaskState {
     let partitions = vec![metrics(attempt)];
-    TaskState::Finished { partitions, committables: vec![], metrics: IoMetrics::default() }
+    TaskState::Finished {
+        partitions,
+        committables: vec![],
+        metrics: IoMetrics::default(),
+        accumulators: [].into(),
+    }
 }
 
 fn text(state: &TaskState) -> &str {
