@@ -12,18 +12,19 @@ mod leadership;
 mod recording;
 mod recovery;
 mod scheduling;
+mod shuffle_master;
 #[cfg(test)]
 mod tests;
 mod workers;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::actor::{Actor, Boot, Event, ExitStatus, Outbox, Pending, Time, TimerId};
 use crate::api::Program;
-use crate::coordinator::SourceCoordinator;
+use crate::coordinator::{SnapshotPause, SourceCoordinator};
 use crate::graph::JobGraph;
-use crate::ids::{ActorId, Address, FencingToken, JobVertexId};
+use crate::ids::{ActorId, Address, ExecutionVertexId, FencingToken, JobVertexId};
 use crate::message::{CommitDecision, JobOutcome, JobRecord, JobStatus, JobStatusReport, Message};
 use crate::note::Note;
 use crate::planted::{PlantedBug, is_planted};
@@ -31,7 +32,7 @@ use crate::scheduler::{ExecutionGraph, PartitionTracker, SlotPool};
 
 use commit::Commit;
 use recording::Recording;
-use recovery::Reconciling;
+use shuffle_master::ShuffleMaster;
 use workers::Workers;
 
 const CONTEND: TimerId = TimerId(1);
@@ -53,6 +54,12 @@ pub struct JobMaster {
     tracker: PartitionTracker,
     slots: SlotPool,
     workers: Workers,
+    shuffle_master: ShuffleMaster,
+    snapshots: SnapshotPause,
+    /// Finished vertices whose coordinators could not be recovered: all of one runs again, or nothing.
+    unrecovered: BTreeSet<JobVertexId>,
+    /// Finishes that the coordinators do not know, until recovery has decided what runs again with them.
+    taken_back: BTreeSet<ExecutionVertexId>,
     recording: Recording,
     disk: Pending<commit::Step>,
     /// Restarts that counted against the restart strategy.
@@ -70,7 +77,7 @@ enum Phase {
     /// Waits for the event store to be read and opened.
     OpeningStore,
     /// Waits for the partitions that the log says exist.
-    Reconciling(Reconciling),
+    Reconciling,
     /// Waits until what recovery decided is durable; then runs.
     LoggingRecovery {
         sequence: u64,
@@ -120,6 +127,10 @@ impl JobMaster {
             tracker: PartitionTracker::default(),
             slots: SlotPool::default(),
             workers: Workers::default(),
+            shuffle_master: ShuffleMaster::default(),
+            snapshots: SnapshotPause::default(),
+            unrecovered: BTreeSet::new(),
+            taken_back: BTreeSet::new(),
             recording: Recording::default(),
             disk: Pending::default(),
             restarts: 0,
@@ -134,7 +145,7 @@ impl JobMaster {
     fn status(&self) -> JobStatus {
         match &self.phase {
             Phase::Contending | Phase::RecordingJob | Phase::OpeningStore => JobStatus::Created,
-            Phase::Reconciling(_) | Phase::LoggingRecovery { .. } => JobStatus::Reconciling,
+            Phase::Reconciling | Phase::LoggingRecovery { .. } => JobStatus::Reconciling,
             Phase::Running => JobStatus::Running,
             Phase::DecidingCommit { .. } | Phase::Committing(_) => JobStatus::Committing,
             Phase::RecordingResult { outcome: JobOutcome::Finished { .. } } => JobStatus::Committing,

@@ -128,7 +128,7 @@ impl JobMaster {
         match self.phase {
             // What was durable cannot be known, or what recovery decided cannot be made durable:
             // the next incarnation tries again.
-            Phase::OpeningStore | Phase::Reconciling(_) | Phase::LoggingRecovery { .. } => {
+            Phase::OpeningStore | Phase::Reconciling | Phase::LoggingRecovery { .. } => {
                 out.exit(ExitStatus::Failure(format!("job event store: {}", failure.message)));
             }
             // The log stays behind; nothing will read it, for the job's end is durable.

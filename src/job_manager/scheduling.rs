@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::actor::{Outbox, Time};
+use crate::coordinator::{CoordinatorSnapshot, SnapshotKind};
 use crate::graph::Partitioner;
 use crate::ids::{
     Address, ExecutionAttemptId, ExecutionVertexId, IntermediateDataSetId, JobVertexId, ResultPartitionId,
@@ -75,6 +76,9 @@ impl JobMaster {
             return self.fail_job(&reason, out);
         };
         self.execution.initialize(vertex, inputs.clone());
+        if let Some(coordinator) = self.coordinators.get_mut(&vertex) {
+            coordinator.set_parallelism(parallelism);
+        }
         out.note(Note::VertexInitialized { token: self.token, vertex, parallelism, inputs: inputs.clone() });
         self.record_event(JobEvent::ExecutionJobVertexInitialized { vertex, parallelism, inputs }, out);
     }
@@ -210,7 +214,7 @@ impl JobMaster {
             TaskState::Finished { partitions, committables, metrics, accumulators } => {
                 let location = from.process;
                 let finish = Finish { attempt, location, partitions, committables, metrics, accumulators };
-                self.accept_finish(finish, out);
+                self.accept_finish(now, finish, out);
             }
             TaskState::Failed(failure) => self.task_failed(now, attempt, &failure, out),
             TaskState::Canceled => {
@@ -237,25 +241,19 @@ impl JobMaster {
         }
     }
 
-    fn accept_finish(&mut self, finish: Finish, out: &mut Outbox) {
+    fn accept_finish(&mut self, now: Time, finish: Finish, out: &mut Outbox) {
         let (attempt, location) = (finish.attempt, finish.location);
         let id = attempt.subtask;
         self.slots.give_back(location);
         for partition in &finish.partitions {
             self.tracker.track(partition.partition, location);
         }
-        let coordinator = self.coordinators.get(&id.vertex);
-        let snapshot = coordinator.map(|coordinator| (id.vertex, coordinator.checkpoint()));
-        let event = JobEvent::ExecutionVertexFinished {
-            finish: finish.clone(),
-            coordinators: snapshot.into_iter().collect(),
-        };
-        let splits =
-            coordinator.map_or_else(Vec::new, |coordinator| coordinator.assigned(id.subtask).to_vec());
+        self.execution.set_finished(finish.clone());
+        let splits = self.coordinators.get(&id.vertex).map_or(&[][..], |c| c.assigned(id.subtask)).to_vec();
         let inputs = self.partitions_read_by(id);
-        self.execution.set_finished(finish);
         out.note(Note::FinishAccepted { attempt, splits, inputs });
-        let sequence = self.record_event(event, out);
+        let coordinators = self.snapshots_with(now, id.vertex);
+        let sequence = self.record_event(JobEvent::ExecutionVertexFinished { finish, coordinators }, out);
         let consumed = self.consumed_by(id);
         if self.is_planted(PlantedBug::ReleaseTooEarly) {
             self.release_unneeded(consumed, out);
@@ -263,6 +261,18 @@ impl JobMaster {
             self.release_when_durable(sequence, consumed, out);
         }
         self.schedule(out);
+    }
+
+    /// The coordinators' snapshots that are recorded with a finish of the vertex.
+    fn snapshots_with(&mut self, now: Time, vertex: JobVertexId) -> Vec<(JobVertexId, CoordinatorSnapshot)> {
+        let source = self.execution.graph.vertex(vertex).source.as_ref();
+        if source.is_some_and(|source| source.snapshot_kind() == SnapshotKind::Supported) {
+            self.snapshots.finished(vertex);
+        }
+        let last_of_vertex = self.execution.is_vertex_finished(vertex);
+        let due = self.snapshots.due(now, self.boot.config.snapshot_min_pause, last_of_vertex);
+        let snapshot = |vertex| Some((vertex, self.coordinators.get(&vertex)?.checkpoint_coordinator()?));
+        due.into_iter().filter_map(snapshot).collect()
     }
 
     /// The partitions that a subtask reads, by gate.

@@ -2,6 +2,8 @@
 //! over a hash exchange; there are two TaskManagers of one slot.
 
 mod commit;
+mod coordinators;
+mod late_workers;
 mod recovery;
 mod running;
 
@@ -10,7 +12,7 @@ use bytes::Bytes;
 use super::*;
 use crate::actor::{DiskOpId, Effect, ExitStatus};
 use crate::config::Configuration;
-use crate::coordinator::SplitEnumeratorFactory;
+use crate::coordinator::{SplitAssignment, SplitEnumeratorFactory};
 use crate::disk::{DirectoryEntry, DiskOp, DiskOutput, DiskResult};
 use crate::graph::{JobEdge, JobVertex, Partitioner};
 use crate::ids::{
@@ -48,7 +50,24 @@ impl SplitEnumeratorFactory for TwoSplits {
     }
 }
 
-fn graph() -> Arc<JobGraph> {
+/// The same splits, with another enumerator.
+struct OtherKind(SplitAssignment, bool);
+
+impl SplitEnumeratorFactory for OtherKind {
+    fn splits(&self) -> Vec<SourceSplit> {
+        TwoSplits.splits()
+    }
+
+    fn assignment(&self) -> SplitAssignment {
+        self.0
+    }
+
+    fn supports_batch_snapshot(&self) -> bool {
+        self.1
+    }
+}
+
+fn graph(source: Arc<dyn SplitEnumeratorFactory>) -> Arc<JobGraph> {
     let vertex = |id, source: Option<Arc<dyn SplitEnumeratorFactory>>, inputs, outputs| JobVertex {
         id,
         name: format!("{id}"),
@@ -64,7 +83,7 @@ fn graph() -> Arc<JobGraph> {
     Arc::new(JobGraph {
         name: "two".to_owned(),
         vertices: vec![
-            vertex(SOURCE, Some(Arc::new(TwoSplits)), vec![], vec![EXCHANGE]),
+            vertex(SOURCE, Some(source), vec![], vec![EXCHANGE]),
             vertex(SINK, None, vec![EXCHANGE], vec![]),
         ],
         edges: vec![JobEdge {
@@ -96,12 +115,17 @@ fn committable(attempt: ExecutionAttemptId) -> Committable {
 
 struct Fixture {
     master: JobMaster,
+    now: Time,
     /// Effects since the last `take`.
     effects: Vec<Effect>,
 }
 
 impl Fixture {
     fn new(options: &[(&str, &str)]) -> Self {
+        Self::with_source(options, Arc::new(TwoSplits))
+    }
+
+    fn with_source(options: &[(&str, &str)], source: Arc<dyn SplitEnumeratorFactory>) -> Self {
         let mut config = Configuration::default();
         config.set("execution.batch.job-recovery.enabled", "true").unwrap();
         for (key, value) in options {
@@ -109,12 +133,13 @@ impl Fixture {
         }
         let boot = Boot { process: ProcessId::JobManager, session: SessionId(3), config, volumes: vec![] };
         let record = JobRecord { name: "two".to_owned(), arguments: vec![], fingerprint: 1 };
-        Self { master: JobMaster::with_graph(&boot, record, graph()), effects: Vec::new() }
+        let master = JobMaster::with_graph(&boot, record, graph(source));
+        Self { master, now: Time(0), effects: Vec::new() }
     }
 
     fn event(&mut self, event: Event) {
         let mut out = Outbox::new();
-        self.master.handle(Time(0), event, &mut out);
+        self.master.handle(self.now, event, &mut out);
         self.effects.extend(out.take());
     }
 
@@ -243,7 +268,7 @@ fn finished(vertex: JobVertexId, subtask: u32) -> JobEvent {
         metrics: IoMetrics::default(),
         accumulators: [].into(),
     };
-    let snapshot = (vertex == SOURCE).then(|| (SOURCE, coordinator.checkpoint()));
+    let snapshot = (vertex == SOURCE).then(|| (SOURCE, coordinator.checkpoint_coordinator().unwrap()));
     JobEvent::ExecutionVertexFinished { finish, coordinators: snapshot.into_iter().collect() }
 }
 

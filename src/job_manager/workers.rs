@@ -20,8 +20,6 @@ pub(super) struct Workers {
     registered: BTreeMap<ProcessId, Worker>,
     /// Registrations that arrived before this incarnation knew that it leads.
     early: BTreeMap<ProcessId, RegisterTaskManager>,
-    /// Partitions reported before the recovery window closes: where, and bytes by subpartition.
-    pub(super) reported: BTreeMap<ResultPartitionId, (ProcessId, Vec<u64>)>,
 }
 
 #[derive(Debug)]
@@ -59,7 +57,7 @@ impl JobMaster {
         if message.token != self.token {
             return; // The HA service tells the TaskManager who leads.
         }
-        let RegisterTaskManager { process, session, slots, retains, .. } = *message;
+        let RegisterTaskManager { process, session, slots, retains, holds, .. } = *message;
         let executor = Address::worker(process);
         if self.boot.config.job_recovery_enabled && !retains {
             // It would drop at the next crash what recovery then waits for (hazard B52).
@@ -69,13 +67,20 @@ impl JobMaster {
             out.send(executor, RegistrationRejected { token: self.token, session, reason, too_late: false });
             return;
         }
+        let known = self.workers.is_session(process, session);
+        if holds && !known && self.is_recovery_over() {
+            // FLIP-383: "only TMs connected within this period will be accepted".
+            let reason = "the recovery did not wait any longer for the partitions that it kept".to_owned();
+            out.send(executor, RegistrationRejected { token: self.token, session, reason, too_late: true });
+            return;
+        }
         out.send(executor, RegistrationSuccess { token: self.token, session });
         if matches!(self.phase, Phase::Done { .. } | Phase::CleaningUp { .. }) {
             out.send(executor, JobTerminated { token: self.token });
             return;
         }
         out.send(executor, GetAndRetainPartitionWithMetrics { token: self.token });
-        if self.workers.is_session(process, session) {
+        if known {
             return;
         }
         if self.workers.is_registered(process) {
@@ -85,6 +90,17 @@ impl JobMaster {
         self.slots.add(process, slots);
         out.note(Note::TaskManagerRegistered { process });
         self.schedule(out);
+    }
+
+    /// Whether it is decided which of the partitions that earlier leaders left are of use.
+    const fn is_recovery_over(&self) -> bool {
+        matches!(
+            self.phase,
+            Phase::LoggingRecovery { .. }
+                | Phase::Running
+                | Phase::DecidingCommit { .. }
+                | Phase::Committing(_)
+        )
     }
 
     pub(super) fn partition_report(
@@ -100,7 +116,7 @@ impl JobMaster {
         }
         self.heard_from(now, process, message.session);
         let before_recovery_ends =
-            matches!(self.phase, Phase::RecordingJob | Phase::OpeningStore | Phase::Reconciling(_));
+            matches!(self.phase, Phase::RecordingJob | Phase::OpeningStore | Phase::Reconciling);
         if before_recovery_ends {
             let partitions = message.partitions.into_iter();
             let (partitions, foreign): (Vec<_>, Vec<_>) =
@@ -109,8 +125,7 @@ impl JobMaster {
                 let foreign = foreign.into_iter().map(|p| p.partition).collect();
                 self.send_releases([(process, foreign)].into(), out);
             }
-            let partitions = partitions.into_iter();
-            self.workers.reported.extend(partitions.map(|p| (p.partition, (process, p.subpartition_bytes))));
+            self.shuffle_master.add(process, partitions);
             self.check_partitions(now, out);
         } else {
             let untracked = message.partitions.iter().map(|p| p.partition);
@@ -178,7 +193,7 @@ impl JobMaster {
 
     fn lose_worker(&mut self, now: Time, process: ProcessId, reason: &str, out: &mut Outbox) {
         self.workers.registered.remove(&process);
-        self.workers.reported.retain(|_, (location, _)| *location != process);
+        self.shuffle_master.remove(process);
         self.slots.remove(process);
         self.tracker.untrack_location(process);
         out.note(Note::TaskManagerLost { process, reason: reason.to_owned() });
