@@ -21,7 +21,8 @@ pub fn run(args: &RunArgs, program: &Arc<Program>) -> CliResult {
     if let Some(seed) = args.seed {
         scenario.schedule.seed = seed;
     }
-    if let Some(point) = &args.crash {
+    let own_faults = scenario.faults.len();
+    for point in &args.crash {
         scenario.check_point(point)?;
         scenario.faults.push(Fault::crash_at(point.clone(), args.machine));
     }
@@ -31,9 +32,8 @@ pub fn run(args: &RunArgs, program: &Arc<Program>) -> CliResult {
     let mut options = options();
     options.codec = args.codec;
     let outcome = crate::run::run(&scenario, program, &options);
-    if let Some(point) = &args.crash
-        && outcome.vacuous.contains(&(scenario.faults.len() - 1))
-    {
+    let missed = outcome.vacuous.iter().find_map(|fault| args.crash.get(fault.checked_sub(own_faults)?));
+    if let Some(point) = missed {
         let file = args.file.display();
         let process = point.process;
         return Err(Stop::Error(format!(
