@@ -45,7 +45,7 @@ pub struct Loss {
     pub must_keep: BTreeMap<ExecutionVertexId, ExecutionAttemptId>,
     /// Subtasks that had counted as finished for the lost leader.
     pub finished: BTreeSet<ExecutionVertexId>,
-    /// Of these, those whose finish was not durable.
+    /// Of these, those whose finish was not durable, or which no snapshot of their coordinator covers.
     pub unflushed: usize,
     /// Of these, those whose finish was durable and which may run again nevertheless.
     pub closure: usize,
@@ -53,7 +53,8 @@ pub struct Loss {
 
 impl Loss {
     pub fn of(history: &History, leader: &Leader) -> Self {
-        let state = history.log.state(leader.lost, Bytes::Durable);
+        let mut state = history.log.state(leader.lost, Bytes::Durable);
+        state.reconcile(history.graph);
         let recovered = leader.recovered.unwrap_or(leader.until);
         let again = again(history, &state, leader, recovered);
         let finished: BTreeSet<_> = match leader.lost.checked_sub(1) {

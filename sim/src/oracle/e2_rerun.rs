@@ -25,7 +25,7 @@ pub fn check(history: &History) -> Result<(), Violation> {
             .count();
         if reruns > loss.unflushed + loss.closure + failed {
             let message = format!(
-                "leader {} ran {reruns} finished subtasks again: {} finishes were not durable, {} depend on \
+                "leader {} ran {reruns} finished subtasks again: {} finishes were not durable or not in a snapshot, {} depend on \
                  lost partitions, {failed} attempts failed",
                 leader.token, loss.unflushed, loss.closure
             );
@@ -47,7 +47,11 @@ mod tests {
         story.recovered(2, &[attempt(0, 0, 1, 1)]).deploy(attempt(0, 1, 2, 1));
         passes(check, &story);
         story.deploy(attempt(0, 1, 2, 2));
-        caught(check, &story, "leader 2 ran 2 finished subtasks again: 1 finishes were not durable");
+        caught(
+            check,
+            &story,
+            "leader 2 ran 2 finished subtasks again: 1 finishes were not durable or not in a snapshot",
+        );
     }
 
     #[test]

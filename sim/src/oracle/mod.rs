@@ -30,6 +30,7 @@ mod s3_attempts;
 mod s4_ranges;
 mod s5_stable_decisions;
 mod s7_kept;
+mod s8_cut;
 mod s9_fencing;
 #[cfg(test)]
 mod testing;
@@ -104,6 +105,7 @@ fn judge(
     s4_ranges::check(&history)?;
     s5_stable_decisions::check(&history)?;
     s7_kept::check(&history)?;
+    s8_cut::check(&history)?;
     s11_release::check(&history)?;
     e1_rerun::check(&history)?;
     e2_rerun::check(&history)?;

@@ -46,6 +46,13 @@ pub fn finished(attempt: ExecutionAttemptId) -> JobEvent {
         metrics: IoMetrics::default(),
         accumulators: [].into(),
     };
+    let snapshot = (JobVertexId(0), Bytes::new());
+    JobEvent::ExecutionVertexFinished { finish, coordinators: vec![snapshot] }
+}
+
+/// The record of a finish without a snapshot.
+pub fn finished_without_snapshot(attempt: ExecutionAttemptId) -> JobEvent {
+    let JobEvent::ExecutionVertexFinished { finish, .. } = finished(attempt) else { unreachable!() };
     JobEvent::ExecutionVertexFinished { finish, coordinators: vec![] }
 }
 
