@@ -174,21 +174,23 @@ impl JobMaster {
         for process in silent.map(|(&process, _)| process).collect::<Vec<_>>() {
             self.lose_worker(now, process, "its heartbeat timed out", out);
         }
+        let mut attempts: BTreeMap<ProcessId, Vec<ExecutionAttemptId>> = BTreeMap::new();
+        for (location, attempt) in self.deployed() {
+            attempts.entry(location).or_default().push(attempt);
+        }
         for process in self.workers.processes() {
-            let attempts = self.attempts_at(process);
+            let attempts = attempts.remove(&process).unwrap_or_default();
             out.send(Address::worker(process), HeartbeatRequest { token: self.token, attempts });
         }
         out.set_timer(HEARTBEAT, now + self.boot.config.heartbeat_interval);
     }
 
-    fn attempts_at(&self, process: ProcessId) -> Vec<ExecutionAttemptId> {
-        self.execution
-            .subtasks()
-            .filter_map(|(_, subtask)| match subtask.state {
-                SubtaskState::Deployed { attempt, location } if location == process => Some(attempt),
-                _ => None,
-            })
-            .collect()
+    /// Every attempt that runs, and where.
+    fn deployed(&self) -> impl Iterator<Item = (ProcessId, ExecutionAttemptId)> {
+        self.execution.subtasks().filter_map(|(_, subtask)| match subtask.state {
+            SubtaskState::Deployed { attempt, location } => Some((location, attempt)),
+            _ => None,
+        })
     }
 
     fn lose_worker(&mut self, now: Time, process: ProcessId, reason: &str, out: &mut Outbox) {
@@ -197,7 +199,8 @@ impl JobMaster {
         self.slots.remove(process);
         self.tracker.untrack_location(process);
         out.note(Note::TaskManagerLost { process, reason: reason.to_owned() });
-        let attempts = self.attempts_at(process);
+        let here = self.deployed().filter(|(location, _)| *location == process);
+        let attempts: Vec<_> = here.map(|(_, attempt)| attempt).collect();
         self.fail(now, &attempts, &format!("{process} was lost: {reason}"), out);
     }
 }
