@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reset_subtask_gives_its_splits_back() {
+    fn b23_a_reset_subtask_gives_its_splits_back_and_each_is_assigned_once() {
         let mut coordinator = SourceCoordinator::new(&Four);
         coordinator.next_split(0);
         coordinator.next_split(1);

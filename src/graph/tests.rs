@@ -304,7 +304,7 @@ fn sinks_that_cannot_write_are_refused() {
 }
 
 #[test]
-fn the_fingerprint_is_that_of_the_structure() {
+fn b22_the_fingerprint_is_that_of_the_structure_in_every_process() {
     let fingerprint = |parallelism: u32, name: &str, to: i64, keyed: bool| {
         job(|env| {
             let a = env.from_source(name, NumberSequenceSource::new(0, to, 2)).map(row);

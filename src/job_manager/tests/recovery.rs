@@ -235,3 +235,55 @@ fn accumulators_and_metrics_of_recovered_finishes_count_once() {
     });
     assert_eq!(decided, [[("files".to_owned(), 1), ("rows".to_owned(), 4321)].into()]);
 }
+
+#[test]
+fn b35_a_consumer_with_one_input_lost_and_one_kept_runs_when_the_lost_one_is_back() {
+    let mut fixture = Fixture::new(&[]);
+    fixture.lead(sources_finished());
+    fixture.register(TM1, 1, vec![partition(attempt(SOURCE, 0, OLD))]);
+    fixture.register(TM2, 1, vec![]);
+    fixture.event(Event::Timer(RECOVERY_TIMEOUT));
+    fixture.durable();
+    assert_eq!(fixture.submitted(), [attempt(SOURCE, 1, NOW)]);
+    fixture.finish(attempt(SOURCE, 1, NOW));
+    assert_eq!(fixture.submitted()[1..], [attempt(SINK, 0, NOW), attempt(SINK, 1, NOW)]);
+}
+
+#[test]
+fn b21_a_leader_leaves_no_trace_in_the_job_graph_that_the_next_one_in_its_process_uses() {
+    let mut first = Fixture::new(&[]);
+    let open = Arc::new(JobGraph {
+        vertices: graph(Arc::new(TwoSplits))
+            .vertices
+            .iter()
+            .map(|vertex| JobVertex {
+                id: vertex.id,
+                name: vertex.name.clone(),
+                parallelism: None,
+                max_parallelism: None,
+                inputs: vertex.inputs.clone(),
+                outputs: vertex.outputs.clone(),
+                source: vertex.source.clone(),
+                determinacy: vertex.determinacy,
+                recovery_obstacles: vec![],
+                body: Arc::clone(&vertex.body),
+            })
+            .collect(),
+        name: "two".to_owned(),
+        edges: graph(Arc::new(TwoSplits)).edges.clone(),
+        fingerprint: 1,
+    });
+    first.master.execution = crate::scheduler::ExecutionGraph::new(Arc::clone(&open));
+    first.lead(vec![]);
+    assert_eq!(first.master.execution.parallelism(SOURCE), Some(2), "as many as there are splits");
+    let mut second = Fixture::new(&[]);
+    second.master.execution = crate::scheduler::ExecutionGraph::new(open);
+    assert_eq!(second.master.execution.parallelism(SOURCE), None);
+    // What the log says is what counts.
+    second.lead(vec![JobEvent::ExecutionJobVertexInitialized {
+        vertex: SOURCE,
+        parallelism: 1,
+        inputs: vec![vec![]],
+    }]);
+    assert_eq!(second.master.execution.parallelism(SOURCE), Some(1));
+}
