@@ -87,6 +87,17 @@ impl<T: Record> DataStream<T> {
         self.exchanged(&Exchange::Rebalance)
     }
 
+    /// Deals the records of each subtask round robin to a few subtasks of the consumer, those that
+    /// belong to it: with 2 producers and 4 consumers each deals to 2, with 4 and 2 each sends to 1.
+    pub fn rescale(&self) -> Self {
+        self.exchanged(&Exchange::Rescale)
+    }
+
+    /// Gives every record to every subtask of the consumer.
+    pub fn broadcast(&self) -> Self {
+        self.exchanged(&Exchange::Broadcast)
+    }
+
     /// The records of this stream and of `other`. A consumer's subtask gets those of this stream
     /// first.
     pub fn union(&self, other: &Self) -> Self {

@@ -207,8 +207,8 @@ impl<'a> Chains<'a> {
         let record = &self.graph.node(edge.producer).record;
         let tail = match (&edge.exchange, self.resolved[consumer.node].partitioners[consumer.gate]) {
             (Exchange::Hash(tail), _) => tail,
-            (_, Partitioner::Forward) => &record.forward,
-            (_, _) => &record.rebalance,
+            (_, Partitioner::Forward | Partitioner::Broadcast) => &record.single,
+            (_, _) => &record.round_robin,
         };
         Output::Exchange { index, tail: Arc::clone(tail) }
     }

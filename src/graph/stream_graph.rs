@@ -70,6 +70,8 @@ pub enum Exchange {
     /// Forward if the parallelisms allow it, otherwise rebalance.
     Unspecified,
     Rebalance,
+    Rescale,
+    Broadcast,
     /// With the tail that knows the key.
     Hash(Tail),
 }

@@ -122,6 +122,35 @@ fn key_by_and_rebalance_cut_the_chain_and_the_last_exchange_counts() {
 }
 
 #[test]
+fn rescale_and_broadcast_cut_the_chain_though_the_parallelism_is_the_same() {
+    check(
+        |env| {
+            env.set_parallelism(2);
+            env.from_source("a", numbers())
+                .rescale()
+                .map(row)
+                .broadcast()
+                .map(|row| row)
+                .key_by(|row| row.number)
+                .rescale()
+                .map(|row| row)
+                .key_by(|row| row.number)
+                .broadcast()
+                .sink_to(CsvSink::new("out"));
+        },
+        "v0 x2 Source: a [] [d0]
+         v1 x2 Map [d0] [d1]
+         v2 x2 Map [d1] [d2]
+         v3 x2 Map [d2] [d3]
+         v4 x2 Sink: csv [d3] []
+         d0 v0->v1 Rescale
+         d1 v1->v2 Broadcast
+         d2 v2->v3 Rescale
+         d3 v3->v4 Broadcast",
+    );
+}
+
+#[test]
 fn several_consumers_get_one_data_set_each_or_a_branch_of_the_chain() {
     check(
         |env| {
@@ -305,27 +334,36 @@ fn sinks_that_cannot_write_are_refused() {
 
 #[test]
 fn b22_the_fingerprint_is_that_of_the_structure_in_every_process() {
-    let fingerprint = |parallelism: u32, name: &str, to: i64, keyed: bool| {
+    let fingerprint = |parallelism: u32, name: &str, to: i64, exchange: &str| {
         job(|env| {
             let a = env.from_source(name, NumberSequenceSource::new(0, to, 2)).map(row);
-            let a = if keyed { a.key_by(|row| row.number).into_data_stream() } else { a.rebalance() };
+            let a = match exchange {
+                "hash" => a.key_by(|row| row.number).into_data_stream(),
+                "rebalance" => a.rebalance(),
+                "rescale" => a.rescale(),
+                _ => a.broadcast(),
+            };
             a.sink_to(CsvSink::new("out")).set_parallelism(parallelism);
         })
         .unwrap()
         .fingerprint
     };
-    let first = fingerprint(2, "a", 10, true);
-    assert_eq!(first, fingerprint(2, "a", 10, true));
+    let first = fingerprint(2, "a", 10, "hash");
+    assert_eq!(first, fingerprint(2, "a", 10, "hash"));
     // The same in every build and on every platform: a changed value changes the format of logs.
     assert_eq!(first, 4_906_099_911_197_059_241);
-    let others = [
-        fingerprint(3, "a", 10, true),
-        fingerprint(2, "b", 10, true),
-        fingerprint(2, "a", 11, true),
-        fingerprint(2, "a", 10, false),
-    ];
-    for other in others {
-        assert_ne!(first, other);
+    let mut all = vec![first];
+    for (parallelism, name, to, exchange) in [
+        (3, "a", 10, "hash"),
+        (2, "b", 10, "hash"),
+        (2, "a", 11, "hash"),
+        (2, "a", 10, "rebalance"),
+        (2, "a", 10, "rescale"),
+        (2, "a", 10, "broadcast"),
+    ] {
+        let other = fingerprint(parallelism, name, to, exchange);
+        assert!(!all.contains(&other), "{exchange}");
+        all.push(other);
     }
 }
 

@@ -18,7 +18,10 @@ use crate::message::{
 };
 use crate::note::Note;
 use crate::planted::PlantedBug;
-use crate::scheduler::{Bounds, Input, SubtaskState, decide_parallelism, input_ranges, subpartition_count};
+use crate::scheduler::{
+    Bounds, Input, InputRanges, ProducedInput, SubtaskState, UnreadableInput, decide, input_ranges,
+    subpartition_count,
+};
 
 use super::{JobMaster, Phase};
 
@@ -55,26 +58,20 @@ impl JobMaster {
 
     fn initialize(&mut self, vertex: JobVertexId, out: &mut Outbox) {
         self.create_coordinator(vertex);
-        let parallelism = self.parallelism(vertex);
-        let graph = &self.execution.graph;
-        let inputs: Vec<Input> = graph
-            .vertex(vertex)
-            .inputs
-            .iter()
-            .map(|&data_set| Input {
-                partitioner: graph.edge(data_set).partitioner,
-                partitions: self.execution.parallelism(graph.edge(data_set).producer).unwrap_or(1),
-                subpartitions: subpartition_count(graph, data_set, &self.boot.config),
-            })
-            .collect();
-        let Some(inputs) = input_ranges(&inputs, parallelism) else {
-            let name = &graph.vertex(vertex).name;
-            let reason = format!(
-                "{vertex} ({name}) cannot run with parallelism {parallelism}: an input has fewer subpartitions; \
-                 raise execution.batch.adaptive.auto-parallelism.max-parallelism or set the parallelism"
-            );
-            return self.fail_job(&reason, out);
+        let inputs: Vec<Input> =
+            self.execution.graph.vertex(vertex).inputs.iter().map(|&input| self.input(input)).collect();
+        let ranges = match self.parallelism(vertex) {
+            Some(parallelism) => input_ranges(&inputs, parallelism),
+            None => self.decide(vertex, &inputs),
         };
+        let inputs = match ranges {
+            Ok(ranges) => ranges,
+            Err(error) => {
+                let name = &self.execution.graph.vertex(vertex).name;
+                return self.fail_job(&format!("{vertex} ({name}) cannot be scheduled: {error}"), out);
+            }
+        };
+        let parallelism = inputs.len() as u32;
         self.execution.initialize(vertex, inputs.clone());
         if let Some(coordinator) = self.coordinators.get_mut(&vertex) {
             coordinator.set_parallelism(parallelism);
@@ -83,25 +80,42 @@ impl JobMaster {
         self.record_event(JobEvent::ExecutionJobVertexInitialized { vertex, parallelism, inputs }, out);
     }
 
-    fn parallelism(&self, vertex: JobVertexId) -> u32 {
+    fn input(&self, data_set: IntermediateDataSetId) -> Input {
+        let graph = &self.execution.graph;
+        let edge = graph.edge(data_set);
+        let partitions = self.execution.parallelism(edge.producer).unwrap_or(1);
+        let subpartitions = subpartition_count(graph, data_set, partitions, &self.boot.config);
+        Input { partitioner: edge.partitioner, partitions, subpartitions }
+    }
+
+    /// The parallelism of a vertex for which what its producers wrote does not count: it was set, or
+    /// is that of the vertex that forwards to it, or that of a source.
+    fn parallelism(&self, vertex: JobVertexId) -> Option<u32> {
         let config = &self.boot.config;
         let known = self.execution.graph.vertex(vertex);
         if let Some(parallelism) = known.parallelism {
-            return parallelism;
+            return Some(parallelism);
         }
         if let Some(producer) = self.execution.forward_producer(vertex) {
-            return self.execution.parallelism(producer).unwrap_or(1);
+            return self.execution.parallelism(producer);
         }
+        let coordinator = self.coordinators.get(&vertex)?;
         let bounds = Bounds::of(known, config);
-        if let Some(coordinator) = self.coordinators.get(&vertex) {
-            let limit = match config.default_source_parallelism {
-                0 => bounds.max,
-                limit => limit.min(bounds.max),
-            };
-            return coordinator.split_count().clamp(1, limit);
-        }
-        let bytes = known.inputs.iter().map(|&input| self.execution.data_set_bytes(input)).sum();
-        decide_parallelism(bytes, config.avg_data_volume_per_task.0, bounds)
+        let limit = match config.default_source_parallelism {
+            0 => bounds.max,
+            limit => limit.min(bounds.max),
+        };
+        Some(coordinator.split_count().clamp(1, limit))
+    }
+
+    fn decide(&self, vertex: JobVertexId, inputs: &[Input]) -> Result<Vec<InputRanges>, UnreadableInput> {
+        let (config, known) = (&self.boot.config, self.execution.graph.vertex(vertex));
+        let produced = known.inputs.iter().zip(inputs).map(|(&data_set, &input)| ProducedInput {
+            input,
+            bytes: self.execution.subpartition_bytes(data_set, input.subpartitions),
+        });
+        let produced: Vec<ProducedInput> = produced.collect();
+        decide(&produced, config.avg_data_volume_per_task.0, Bounds::of(known, config))
     }
 
     fn deploy(&mut self, out: &mut Outbox) {
@@ -145,15 +159,16 @@ impl JobMaster {
                 subpartitions,
             })
             .collect();
+        let parallelism = self.execution.parallelism(id.vertex).unwrap_or(1);
         let outputs = vertex.outputs.iter().map(|&data_set| ResultPartitionDescriptor {
             partition: ResultPartitionId { data_set, producer: attempt },
-            subpartitions: subpartition_count(graph, data_set, &self.boot.config),
+            subpartitions: subpartition_count(graph, data_set, parallelism, &self.boot.config),
         });
         TaskDeploymentDescriptor {
             token: self.token,
             job: Arc::clone(&self.record),
             attempt,
-            parallelism: self.execution.parallelism(id.vertex).unwrap_or(1),
+            parallelism,
             inputs,
             outputs: outputs.collect(),
         }

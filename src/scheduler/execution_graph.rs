@@ -30,6 +30,15 @@ pub struct ExecutionVertex {
     attempts: u32,
 }
 
+impl ExecutionVertex {
+    pub const fn finish(&self) -> Option<&Finish> {
+        match &self.state {
+            SubtaskState::Finished(finish) => Some(finish),
+            SubtaskState::Created | SubtaskState::Deployed { .. } => None,
+        }
+    }
+}
+
 /// A job vertex; it has subtasks once it is initialized.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExecutionJobVertex {
@@ -232,19 +241,21 @@ impl ExecutionGraph {
                 .all(|&input| self.is_vertex_finished(self.graph.edge(input).producer))
     }
 
-    /// Bytes of all partitions of a data set, as their producers reported them.
-    pub fn data_set_bytes(&self, data_set: IntermediateDataSetId) -> u64 {
+    /// Bytes of each of the `count` subpartitions of a data set, over all partitions whose producers'
+    /// finishes count now.
+    pub fn subpartition_bytes(&self, data_set: IntermediateDataSetId, count: u32) -> Vec<u64> {
         let producer = self.graph.edge(data_set).producer;
-        self.initialized(producer)
-            .into_iter()
-            .flat_map(|initialized| &initialized.subtasks)
-            .filter_map(|subtask| match &subtask.state {
-                SubtaskState::Finished(finish) => Some(finish),
-                _ => None,
-            })
-            .flat_map(|finish| finish.partitions.iter().filter(|p| p.partition.data_set == data_set))
-            .flat_map(|partition| &partition.subpartition_bytes)
-            .fold(0, |sum: u64, &bytes| sum.saturating_add(bytes))
+        let subtasks = self.initialized(producer).into_iter().flat_map(|initialized| &initialized.subtasks);
+        let partitions = subtasks
+            .filter_map(ExecutionVertex::finish)
+            .flat_map(|finish| finish.partitions.iter().filter(|p| p.partition.data_set == data_set));
+        let mut sums = vec![0_u64; count as usize];
+        for partition in partitions {
+            for (sum, &bytes) in sums.iter_mut().zip(&partition.subpartition_bytes) {
+                *sum = sum.saturating_add(bytes);
+            }
+        }
+        sums
     }
 
     /// Number of tasks that are (finished, running, known).

@@ -13,8 +13,8 @@ mod recovery;
 mod slots;
 
 pub use execution_graph::{ExecutionGraph, ExecutionJobVertex, ExecutionVertex, Initialized, SubtaskState};
-pub use parallelism::{Bounds, decide_parallelism, subpartition_count};
+pub use parallelism::{Bounds, MAX_SUBPARTITIONS_PER_TASK, ProducedInput, decide, subpartition_count};
 pub use partition_tracker::{PartitionTracker, TrackedPartition};
-pub use ranges::{Input, InputRanges, input_ranges};
+pub use ranges::{Input, InputRanges, UnreadableInput, input_ranges};
 pub use recovery::{RecoveredLog, fold};
 pub use slots::SlotPool;

@@ -23,7 +23,7 @@ use by_ship_date::ByShipDate;
 use line_items::LineItems;
 use totals::TotalsOfTable;
 
-pub use shape::Shape;
+pub use shape::{Cut, Shape};
 pub use witness::{VertexWitness, Witness};
 
 /// Bytes of the output files, by path.
