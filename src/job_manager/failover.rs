@@ -40,7 +40,7 @@ impl JobMaster {
             self.fail_job(reason, out);
             return;
         }
-        let restart = self.execution.restart_set(&roots, &self.tracker);
+        let restart = self.execution.restart_set(&roots, &self.tracker, &self.unrecovered);
         self.reset_subtasks(&restart, out);
         self.schedule(out);
     }
@@ -97,6 +97,8 @@ impl JobMaster {
             self.give_splits_back(id);
             out.note(Note::SubtaskReset { subtask: id });
         }
+        // A coordinator that lost count begins anew when all of its subtasks do.
+        self.unrecovered.retain(|vertex| !subtasks.iter().any(|id| id.vertex == *vertex));
         if !taken_back.is_empty() {
             self.record_event(JobEvent::ExecutionVertexReset { subtasks: taken_back }, out);
         }

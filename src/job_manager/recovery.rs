@@ -141,7 +141,7 @@ impl JobMaster {
 
         let mut reset = BTreeSet::new();
         if !self.is_planted(PlantedBug::FinishWithoutPartitions) {
-            reset = self.execution.restart_set(&roots, &self.tracker);
+            reset = self.execution.restart_set(&roots, &self.tracker, &self.unrecovered);
             self.reset_subtasks(&reset, out);
         }
         let mut orphans: BTreeMap<ProcessId, Vec<ResultPartitionId>> = BTreeMap::new();

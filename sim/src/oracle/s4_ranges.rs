@@ -134,7 +134,7 @@ mod tests {
         parallelism: u32,
         ranges: &[(u32, u32, u32, u32)],
     ) -> Result<(), String> {
-        let mut graph = graph();
+        let mut graph = graph(revenant::graph::Determinacy::Indeterminate);
         graph.edges[0].partitioner = partitioner;
         let rectangle = |&(from, to, first, last): &(u32, u32, u32, u32)| {
             vec![(IndexRange::new(from, to), IndexRange::new(first, last))]

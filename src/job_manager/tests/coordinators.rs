@@ -117,6 +117,22 @@ fn b24_a_source_without_snapshots_runs_as_a_whole_again_unless_all_of_it_had_fin
 }
 
 #[test]
+fn b24_when_one_subtask_of_an_unrecovered_source_runs_again_all_do_and_nothing_is_read_twice() {
+    let source = Arc::new(OtherKind(SplitAssignment::Dynamic, false));
+    let mut fixture = Fixture::with_source(&[], source);
+    fixture.lead(vec![initialized(SOURCE), without_snapshot(0), without_snapshot(1)]);
+    fixture.register(TM1, 1, vec![partition(attempt(SOURCE, 0, OLD))]);
+    fixture.register(TM2, 2, vec![]);
+    fixture.event(Event::Timer(RECOVERY_TIMEOUT));
+    fixture.durable();
+    let again = [attempt(SOURCE, 0, NOW), attempt(SOURCE, 1, NOW)];
+    assert_eq!(fixture.submitted(), again);
+    let mut splits = splits_given(&mut fixture, again[0]);
+    splits.extend(splits_given(&mut fixture, again[1]));
+    assert_eq!(splits, [0, 1]);
+}
+
+#[test]
 fn b27_a_snapshot_that_cannot_be_restored_starts_the_job_over_and_no_later_leader_tries_it_again() {
     let JobEvent::ExecutionVertexFinished { finish, .. } = finished(SOURCE, 0) else { unreachable!() };
     let coordinators = vec![(SOURCE, Bytes::from_static(b"\xff"))];

@@ -273,11 +273,11 @@ fn b21_a_leader_leaves_no_trace_in_the_job_graph_that_the_next_one_in_its_proces
         edges: graph(Arc::new(TwoSplits)).edges.clone(),
         fingerprint: 1,
     });
-    first.master.execution = crate::scheduler::ExecutionGraph::new(Arc::clone(&open));
+    first.master.execution = ExecutionGraph::new(Arc::clone(&open));
     first.lead(vec![]);
     assert_eq!(first.master.execution.parallelism(SOURCE), Some(2), "as many as there are splits");
     let mut second = Fixture::new(&[]);
-    second.master.execution = crate::scheduler::ExecutionGraph::new(open);
+    second.master.execution = ExecutionGraph::new(open);
     assert_eq!(second.master.execution.parallelism(SOURCE), None);
     // What the log says is what counts.
     second.lead(vec![JobEvent::ExecutionJobVertexInitialized {

@@ -52,7 +52,7 @@ fn a_late_registration_loses_the_old_partitions_and_keeps_the_new() {
     let new = bench.finish(2, 1);
     for _ in 0..8 {
         bench.pass(40);
-        let effects = bench.master(crate::message::HeartbeatRequest { token: token(2), attempts: vec![] });
+        let effects = bench.master(HeartbeatRequest { token: token(2), attempts: vec![] });
         assert_eq!(names(&effects), ["HeartbeatResponse"]);
     }
     let report = sent(&bench.master(claim(2)));
@@ -68,7 +68,7 @@ fn a_leader_that_was_only_silent_keeps_its_partitions() {
     bench.lead(1);
     for _ in 0..10 {
         bench.pass(40);
-        bench.master(crate::message::HeartbeatRequest { token: token(1), attempts: vec![] });
+        bench.master(HeartbeatRequest { token: token(1), attempts: vec![] });
     }
     let release = ReleasePartitions { token: token(1), partitions: vec![partition(finished)] };
     assert_eq!(dropped(&bench.master(release)), [partition(finished)], "still there");
