@@ -11,7 +11,7 @@ use revenant::note::Note;
 use super::out::{Stop, say};
 use super::{CliResult, RunArgs, load, options};
 use crate::digest::output_digest;
-use crate::oracle::Judge;
+use crate::oracle::{Judge, Verdict};
 use crate::scenario::{Fault, Outcome, Scenario};
 use crate::trace::{RunEnd, RunOutcome, TraceEvent, TraceKind};
 
@@ -67,11 +67,19 @@ fn judge(scenario: &Scenario, outcome: &RunOutcome, program: &Arc<Program>) -> C
         say!("UNEXPECTED: the scenario expects {:?}", scenario.expect.outcome);
         code = ExitCode::FAILURE;
     }
-    if scenario.expect.outcome == Outcome::Finished
-        && let Err(violation) = Judge::new(scenario, program)?.judge(outcome)
-    {
-        say!("BROKEN: {violation}");
-        code = ExitCode::FAILURE;
+    if scenario.expect.outcome == Outcome::Finished {
+        match Judge::new(scenario, program)?.judge(outcome) {
+            Ok(verdict) => {
+                let Verdict { kept, rerun, .. } = verdict;
+                say!(
+                    "recovery  kept {kept} durable finishes and ran none of them again; {rerun} tasks ran again"
+                );
+            }
+            Err(violation) => {
+                say!("BROKEN: {violation}");
+                code = ExitCode::FAILURE;
+            }
+        }
     }
     Ok(code)
 }

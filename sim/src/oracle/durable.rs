@@ -173,6 +173,12 @@ pub fn verdict(history: &History) -> Verdict {
     let subtasks: BTreeSet<_> = history.started.iter().map(|started| started.attempt.subtask).collect();
     Verdict {
         rerun: (history.started.len() - subtasks.len()) as u32,
+        kept: history
+            .leaders
+            .iter()
+            .skip(1)
+            .map(|leader| Loss::of(history, leader).must_keep.len() as u32)
+            .sum(),
         crashes: history.crashes.len() as u32,
         finishes: history.crashes.first().map_or_else(Finishes::default, |&crash| finishes(history, crash)),
     }

@@ -64,6 +64,8 @@ impl std::error::Error for Violation {}
 pub struct Verdict {
     /// Task starts beyond the first of each subtask.
     pub rerun: u32,
+    /// Finishes that new leaders had to keep, and kept: durable, with partitions that were alive.
+    pub kept: u32,
     /// Crashes of the JobManager that took effect.
     pub crashes: u32,
     /// What was finished at the first of them.
