@@ -1,20 +1,19 @@
 //! The running job: vertices are initialized when their inputs are finished, subtasks deployed when
 //! there is a slot, finishes accepted and recorded.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use crate::actor::{Outbox, Time};
 use crate::coordinator::{CoordinatorSnapshot, SnapshotKind};
-use crate::graph::Partitioner;
 use crate::ids::{
     Address, ExecutionAttemptId, ExecutionVertexId, IntermediateDataSetId, JobVertexId, ResultPartitionId,
 };
 use crate::job_event::{Finish, JobEvent};
 use crate::message::{
-    AddSplit, IndexRange, InputGateDescriptor, NoMoreSplits, PartitionWithMetrics, RequestSplit,
-    ResultPartitionDescriptor, ShuffleDescriptor, SubmitTask, TaskDeploymentDescriptor, TaskFailure,
-    TaskState, UpdateTaskExecutionState,
+    AddSplit, InputGateDescriptor, NoMoreSplits, PartitionWithMetrics, RequestSplit,
+    ResultPartitionDescriptor, SubmitTask, TaskDeploymentDescriptor, TaskFailure, TaskState,
+    UpdateTaskExecutionState,
 };
 use crate::note::Note;
 use crate::planted::PlantedBug;
@@ -24,9 +23,6 @@ use crate::scheduler::{
 };
 
 use super::{JobMaster, Phase};
-
-/// Descriptors of a range of a data set's partitions, shared by all subtasks that read it.
-type Descriptors = BTreeMap<(IntermediateDataSetId, IndexRange), Arc<Vec<ShuffleDescriptor>>>;
 
 impl JobMaster {
     pub(super) fn run(&mut self, now: Time, out: &mut Outbox) {
@@ -120,49 +116,42 @@ impl JobMaster {
 
     fn deploy(&mut self, out: &mut Outbox) {
         let unchecked = self.is_planted(PlantedBug::FinishWithoutPartitions);
-        let ready: Vec<ExecutionVertexId> = self
-            .execution
-            .subtasks()
-            .filter(|(_, subtask)| subtask.state == SubtaskState::Created)
-            .map(|(id, _)| id)
-            .filter(|&id| unchecked || self.execution.is_consumable(id, &self.tracker))
-            .collect();
-        let mut descriptors = Descriptors::new();
-        for id in ready {
+        let mut created = VecDeque::new();
+        if unchecked {
+            let subtasks = self.execution.subtasks();
+            let waiting = subtasks.filter(|(_, subtask)| subtask.state == SubtaskState::Created);
+            created.extend(waiting.map(|(id, _)| id));
+        }
+        loop {
+            let ready = self.execution.next_ready(&mut self.tracker);
+            let Some(id) = (if unchecked { created.pop_front() } else { ready }) else { break };
             let Some(location) = self.slots.take() else { break };
             let attempt = self.execution.deploy(id, self.token, location);
-            let task = Box::new(self.descriptor(attempt, &mut descriptors));
+            let task = Box::new(self.descriptor(attempt));
             out.note(Note::Deployed { attempt, location });
             out.send(Address::worker(location), SubmitTask { token: self.token, task });
         }
     }
 
-    fn descriptor(&self, attempt: ExecutionAttemptId, shared: &mut Descriptors) -> TaskDeploymentDescriptor {
+    fn descriptor(&mut self, attempt: ExecutionAttemptId) -> TaskDeploymentDescriptor {
         let id = attempt.subtask;
-        let graph = &self.execution.graph;
+        let graph = Arc::clone(&self.execution.graph);
         let vertex = graph.vertex(id.vertex);
         let ranges = self
             .execution
             .initialized(id.vertex)
-            .map_or(&[][..], |initialized| initialized.inputs[id.subtask as usize].as_slice());
-        let inputs = vertex
-            .inputs
-            .iter()
-            .zip(ranges)
-            .map(|(&data_set, &(partitions, subpartitions))| InputGateDescriptor {
-                data_set,
-                partitions: Arc::clone(
-                    shared
-                        .entry((data_set, partitions))
-                        .or_insert_with(|| Arc::new(self.shuffle_descriptors(data_set, partitions))),
-                ),
-                subpartitions,
-            })
-            .collect();
+            .map_or_else(Vec::new, |initialized| initialized.inputs[id.subtask as usize].clone());
+        let gates = vertex.inputs.iter().zip(ranges).enumerate();
+        let inputs = gates.map(|(gate, (&data_set, (_, subpartitions)))| InputGateDescriptor {
+            data_set,
+            partitions: self.execution.shuffle_descriptors(id, gate, &self.tracker),
+            subpartitions,
+        });
+        let inputs = inputs.collect();
         let parallelism = self.execution.parallelism(id.vertex).unwrap_or(1);
         let outputs = vertex.outputs.iter().map(|&data_set| ResultPartitionDescriptor {
             partition: ResultPartitionId { data_set, producer: attempt },
-            subpartitions: subpartition_count(graph, data_set, parallelism, &self.boot.config),
+            subpartitions: subpartition_count(&graph, data_set, parallelism, &self.boot.config),
         });
         TaskDeploymentDescriptor {
             token: self.token,
@@ -172,23 +161,6 @@ impl JobMaster {
             inputs,
             outputs: outputs.collect(),
         }
-    }
-
-    fn shuffle_descriptors(
-        &self,
-        data_set: IntermediateDataSetId,
-        partitions: IndexRange,
-    ) -> Vec<ShuffleDescriptor> {
-        let producer = self.execution.graph.edge(data_set).producer;
-        partitions
-            .indices()
-            .filter_map(|index| {
-                let finish = self.execution.finish(ExecutionVertexId::new(producer, index))?;
-                let partition = ResultPartitionId { data_set, producer: finish.attempt };
-                let location = self.tracker.get(partition)?.location;
-                Some(ShuffleDescriptor { partition, location })
-            })
-            .collect()
     }
 
     pub(super) fn split_requested(&mut self, from: Address, request: &RequestSplit, out: &mut Outbox) {
@@ -292,32 +264,27 @@ impl JobMaster {
 
     /// The partitions that a subtask reads, by gate.
     fn partitions_read_by(&self, id: ExecutionVertexId) -> Vec<Vec<ResultPartitionId>> {
-        let mut gates: Vec<Vec<ResultPartitionId>> = Vec::new();
-        let inputs = &self.execution.graph.vertex(id.vertex).inputs;
-        for &input in inputs {
-            let of_gate = self.execution.producers(id).filter(|(data_set, _)| *data_set == input);
-            let partitions = of_gate.filter_map(|(data_set, producer)| {
-                let finish = self.execution.finish(producer)?;
-                Some(ResultPartitionId { data_set, producer: finish.attempt })
-            });
-            gates.push(partitions.collect());
+        let mut gates: BTreeMap<IntermediateDataSetId, Vec<ResultPartitionId>> = BTreeMap::new();
+        for (data_set, producer) in self.execution.producers(id) {
+            gates.entry(data_set).or_default().extend(self.result_of(data_set, producer));
         }
-        gates
+        let inputs = &self.execution.graph.vertex(id.vertex).inputs;
+        inputs.iter().map(|input| gates.remove(input).unwrap_or_default()).collect()
     }
 
     /// The partitions of which this subtask was the last consumer to finish.
     fn consumed_by(&self, id: ExecutionVertexId) -> Vec<ResultPartitionId> {
-        let all_finished = self.execution.is_vertex_finished(id.vertex);
-        let shared = |data_set| self.execution.graph.edge(data_set).partitioner != Partitioner::Forward;
-        self.execution
-            .producers(id)
-            .filter(|&(data_set, _)| all_finished || !shared(data_set))
-            .filter(|&(data_set, producer)| !self.execution.is_needed(data_set, producer.subtask))
-            .filter_map(|(data_set, producer)| {
-                let finish = self.execution.finish(producer)?;
-                Some(ResultPartitionId { data_set, producer: finish.attempt })
-            })
-            .collect()
+        let consumed = self.execution.consumed_by(id);
+        consumed.filter_map(|(data_set, producer)| self.result_of(data_set, producer)).collect()
+    }
+
+    fn result_of(
+        &self,
+        data_set: IntermediateDataSetId,
+        producer: ExecutionVertexId,
+    ) -> Option<ResultPartitionId> {
+        let producer = self.execution.finish(producer)?.attempt;
+        Some(ResultPartitionId { data_set, producer })
     }
 
     fn task_failed(

@@ -1,6 +1,7 @@
 //! The JobMaster called by hand. The job is a source of two splits, read by a sink of two subtasks
 //! over a hash exchange; there are two TaskManagers of one slot.
 
+mod adaptive;
 mod commit;
 mod coordinators;
 mod late_workers;

@@ -7,10 +7,14 @@
 mod execution_graph;
 mod failover;
 mod parallelism;
+mod partition_group;
 mod partition_tracker;
 mod ranges;
+mod readiness;
 mod recovery;
 mod slots;
+#[cfg(test)]
+mod tests;
 
 pub use execution_graph::{ExecutionGraph, ExecutionJobVertex, ExecutionVertex, Initialized, SubtaskState};
 pub use parallelism::{Bounds, MAX_SUBPARTITIONS_PER_TASK, ProducedInput, decide, subpartition_count};
