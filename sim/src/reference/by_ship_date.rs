@@ -40,8 +40,8 @@ impl ReferenceJob for ByShipDate {
         };
         let [to_map, to_sort] = self.subpartitions;
         let read = self.items.read(&source.splits)?;
-        let mapped = DataSet::by_hash(&read, to_map, |row: &Row| row.orderkey)?.read_all(&map.inputs)?;
-        let partitions = DataSet::rebalanced(&mapped, to_sort)?.read_all(&sort.inputs)?;
+        let mapped = DataSet::by_hash(&read, to_map, |row: &Row| row.orderkey)?.read_all(&map.inputs, 0)?;
+        let partitions = DataSet::round_robin(&mapped, to_sort)?.read_all(&sort.inputs, 0)?;
         let file = |(subtask, mut rows): (usize, Vec<&Row>)| {
             rows.sort_by(|a, b| a.shipdate.cmp(&b.shipdate));
             (part(&self.items.output, subtask), csv(HEADER, rows.into_iter().map(line)))

@@ -46,7 +46,13 @@ impl Dataflow {
     }
 
     /// What a stage's subtasks have after it, given what all stages before have.
-    fn run(&self, stage: &Stage, place: Place, before: &[Subtasks], vertex: &VertexWitness) -> Result<Subtasks, String> {
+    fn run(
+        &self,
+        stage: &Stage,
+        place: Place,
+        before: &[Subtasks],
+        vertex: &VertexWitness,
+    ) -> Result<Subtasks, String> {
         if let Operation::Source { number, splits, keys } = &stage.operation {
             return vertex.splits.iter().map(|consumed| read(*number, splits, *keys, consumed)).collect();
         }
@@ -54,7 +60,9 @@ impl Dataflow {
             None => stage.inputs.iter().map(|input| before[input.stage].clone()).collect(),
             Some(first) => (0..)
                 .zip(&stage.inputs)
-                .map(|(gate, input)| self.exchange(input, first + gate, before)?.read_all(&vertex.inputs, gate))
+                .map(|(gate, input)| {
+                    self.exchange(input, first + gate, before)?.read_all(&vertex.inputs, gate)
+                })
                 .collect::<Result<_, String>>()?,
         };
         let subtask = |subtask: usize| {

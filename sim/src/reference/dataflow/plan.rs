@@ -146,8 +146,7 @@ impl Layout {
         let (mut vertices, mut data_sets) = (0, 0);
         let mut places: Vec<Place> = Vec::new();
         for stage in stages {
-            let one_by_one =
-                matches!(stage.operation, Operation::Map | Operation::Filter | Operation::Sink);
+            let one_by_one = matches!(stage.operation, Operation::Map | Operation::Filter | Operation::Sink);
             let place = match stage.inputs.as_slice() {
                 [Input { stage: producer, way: Partitioner::Forward }] if one_by_one => {
                     Place { vertex: places[*producer].vertex, data_sets: None }
@@ -173,9 +172,10 @@ impl Layout {
             let inputs = if place.data_sets.is_some() { stage.inputs.as_slice() } else { &[] };
             inputs.iter().map(|input| (self.places[input.stage].vertex, place.vertex, input.way))
         });
-        let found = graph.edges.iter().map(|edge| {
-            (edge.producer.0 as usize, edge.consumer.0 as usize, edge.partitioner)
-        });
+        let found = graph
+            .edges
+            .iter()
+            .map(|edge| (edge.producer.0 as usize, edge.consumer.0 as usize, edge.partitioner));
         if edges.eq(found) { Ok(()) } else { Err("the job has other exchanges than the plan".to_owned()) }
     }
 }

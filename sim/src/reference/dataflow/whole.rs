@@ -129,13 +129,12 @@ fn of_stage(stage: &Stage, parallelism: Option<u32>, before: &[Known]) -> Known 
             _ => once,
         }
     };
-    let all = |inputs: &[Input]| {
-        inputs.iter().map(arriving).reduce(Known::and).unwrap_or(Known::Nothing)
-    };
+    let all = |inputs: &[Input]| inputs.iter().map(arriving).reduce(Known::and).unwrap_or(Known::Nothing);
     match &stage.operation {
         Operation::Source { number, splits, keys } => {
-            let of_split =
-                |(split, rows): (u32, &u32)| (0..*rows).map(move |offset| Row::at(*number, split, offset, *keys));
+            let of_split = |(split, rows): (u32, &u32)| {
+                (0..*rows).map(move |offset| Row::at(*number, split, offset, *keys))
+            };
             Known::Rows((0..).zip(splits).flat_map(of_split).collect())
         }
         Operation::Join => {
@@ -151,7 +150,9 @@ fn of_stage(stage: &Stage, parallelism: Option<u32>, before: &[Known]) -> Known 
         }
         Operation::Map => {
             let rows = all(&stage.inputs);
-            rows.clone().map(|rows| rows.into_iter().map(mapped).collect()).unwrap_or_else(|| rows.without_values())
+            rows.clone()
+                .map(|rows| rows.into_iter().map(mapped).collect())
+                .unwrap_or_else(|| rows.without_values())
         }
         Operation::Filter => {
             let rows = all(&stage.inputs);
