@@ -337,13 +337,18 @@ pub fn test_reference() -> Reference {
 }
 
 pub fn with_history<T>(story: &Story, look: impl FnOnce(&History) -> T) -> T {
-    let (graph, shape) = (graph(), Shape::of(&graph(), 128));
+    with_history_of(&graph(), story, look)
+}
+
+/// The story as one of another graph with two vertices.
+pub fn with_history_of<T>(graph: &JobGraph, story: &Story, look: impl FnOnce(&History) -> T) -> T {
+    let shape = Shape::of(graph, 128);
     let patience = Patience {
         recovery: Duration::from_secs(30),
         retention: Duration::from_mins(5),
         round_trip: Duration::from_millis(4),
     };
-    look(&History::new(&graph, &shape, patience, &story.outcome))
+    look(&History::new(graph, &shape, patience, &story.outcome))
 }
 
 pub fn passes(check: fn(&History) -> Result<(), Violation>, story: &Story) {

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use revenant::config::JobArguments;
 use revenant::graph::{JobGraph, Partitioner};
+use revenant::ids::IntermediateDataSetId;
 
 mod plan;
 mod row;
@@ -24,7 +25,7 @@ use super::{Files, ReferenceJob, Shape, VertexWitness, Witness};
 pub struct Dataflow {
     stages: Vec<Stage>,
     layout: Layout,
-    subpartitions: Vec<u32>,
+    shape: Shape,
     /// Of each stage, whatever the witness.
     known: Vec<Known>,
 }
@@ -42,7 +43,7 @@ impl Dataflow {
         let parallelism: Vec<Option<u32>> =
             layout.places.iter().map(|place| graph.vertices[place.vertex].parallelism).collect();
         let known = whole::known(&stages, &parallelism);
-        Ok(Self { stages, layout, subpartitions: shape.subpartitions.clone(), known })
+        Ok(Self { stages, layout, shape: shape.clone(), known })
     }
 
     /// What a stage's subtasks have after it, given what all stages before have.
@@ -77,7 +78,8 @@ impl Dataflow {
 
     fn exchange(&self, input: &Input, data_set: usize, before: &[Subtasks]) -> Result<DataSet<Row>, String> {
         let producers = &before[input.stage];
-        let subpartitions = *self.subpartitions.get(data_set).ok_or("there are too few data sets")?;
+        let data_set = IntermediateDataSetId(data_set as u32);
+        let subpartitions = self.shape.subpartitions(data_set, producers.len() as u32);
         match input.way {
             Partitioner::Forward | Partitioner::Broadcast => Ok(DataSet::single(producers)),
             Partitioner::Hash => DataSet::by_hash(producers, subpartitions, |row: Row| row.key),

@@ -25,7 +25,7 @@ use dataflow::Dataflow;
 use line_items::LineItems;
 use totals::TotalsOfTable;
 
-pub use shape::Shape;
+pub use shape::{Cut, Shape};
 pub use witness::{VertexWitness, Witness};
 
 /// Bytes of the output files, by path.

@@ -11,13 +11,12 @@ const A1: &str = "0,0,1,1,432,1";
 const B0: &str = "0,1,0,2,171,1";
 const B1: &str = "0,1,1,2,368,1";
 
-fn dataflow(plan: &str, subpartitions: &[u32]) -> Dataflow {
+/// A parallelism that the plan leaves open is at most 5.
+fn dataflow(plan: &str) -> Dataflow {
     let arguments = vec![("plan".to_owned(), plan.to_owned())];
     let job = JobArguments { name: "dataflow".to_owned(), arguments };
     let graph = registry().build(&job).unwrap_or_else(|error| panic!("{error}"));
-    let shape = Shape { subpartitions: subpartitions.to_vec(), ..Shape::of(&graph, 8) };
-    assert_eq!(subpartitions.len(), graph.edges.len());
-    Dataflow::new(&job, &graph, &shape).unwrap()
+    Dataflow::new(&job, &graph, &Shape::of(&graph, 5)).unwrap()
 }
 
 /// A source whose subtasks consumed these splits.
@@ -48,9 +47,9 @@ fn lines(job: &Dataflow, vertices: Vec<VertexWitness>) -> Vec<Vec<String>> {
 }
 
 /// Of a sink with two subtasks behind source 0, whose first subtask has A and whose second has B.
-fn exchanged(via: &str, subpartitions: u32, ranges: [(Ends, Ends); 2]) -> Vec<Vec<String>> {
-    let plan = format!("a = source rows=4 splits=2 keys=3 parallelism=2; o = sink a via {via} parallelism=2");
-    let job = dataflow(&plan, &[subpartitions]);
+fn exchanged(via: &str, ranges: [(Ends, Ends); 2]) -> Vec<Vec<String>> {
+    let plan = format!("a = source rows=4 splits=2 keys=3 parallelism=2; o = sink a via {via}");
+    let job = dataflow(&plan);
     lines(&job, vec![source(&[&[0], &[1]]), inner(&[&[ranges[0]], &[ranges[1]]])])
 }
 
@@ -58,20 +57,21 @@ fn exchanged(via: &str, subpartitions: u32, ranges: [(Ends, Ends); 2]) -> Vec<Ve
 fn each_exchange_brings_rows_to_other_subtasks() {
     const ALL: Ends = (0, 1);
     // A0 and B1 are dealt to subpartition 0, A1 and B0 to 1.
-    assert_eq!(exchanged("rebalance", 2, [(ALL, (0, 0)), (ALL, (1, 1))]), [[A0, B1], [A1, B0]]);
+    assert_eq!(exchanged("rebalance parallelism=2", [(ALL, (0, 0)), (ALL, (1, 1))]), [[A0, B1], [A1, B0]]);
     // XXH3 sends keys 1 and 2 to subpartition 2 of 5, key 0 to 3.
-    assert_eq!(exchanged("hash", 5, [(ALL, (0, 2)), (ALL, (3, 4))]), [vec![A1, B0, B1], vec![A0]]);
-    assert_eq!(exchanged("broadcast", 1, [(ALL, (0, 0)); 2]), [[A0, A1, B0, B1]; 2]);
+    assert_eq!(exchanged("hash", [(ALL, (0, 2)), (ALL, (3, 4))]), [vec![A1, B0, B1], vec![A0]]);
+    assert_eq!(exchanged("broadcast", [(ALL, (0, 0)); 2]), [[A0, A1, B0, B1]; 2]);
     // One consumer for each producer.
-    assert_eq!(exchanged("rescale", 1, [((0, 0), (0, 0)), ((1, 1), (0, 0))]), [[A0, A1], [B0, B1]]);
+    assert_eq!(
+        exchanged("rescale parallelism=2", [((0, 0), (0, 0)), ((1, 1), (0, 0))]),
+        [[A0, A1], [B0, B1]]
+    );
 }
 
 #[test]
 fn a_rescale_from_few_to_many_deals_each_partition_to_its_readers() {
-    let job = dataflow(
-        "a = source rows=4 splits=2 keys=3 parallelism=2; o = sink a via rescale parallelism=4",
-        &[2],
-    );
+    let job =
+        dataflow("a = source rows=4 splits=2 keys=3 parallelism=2; o = sink a via rescale parallelism=4");
     let reads: [&[(Ends, Ends)]; 4] =
         [&[((0, 0), (0, 0))], &[((0, 0), (1, 1))], &[((1, 1), (0, 0))], &[((1, 1), (1, 1))]];
     // The second producer begins with its own subpartition 1.
@@ -80,7 +80,7 @@ fn a_rescale_from_few_to_many_deals_each_partition_to_its_readers() {
 
 #[test]
 fn a_forwarded_chain_keeps_the_rows_of_each_subtask_in_the_order_of_its_splits() {
-    let job = dataflow("a = source rows=4 splits=2 keys=3; b = map a; c = filter b; o = sink c", &[]);
+    let job = dataflow("a = source rows=4 splits=2 keys=3; b = map a; c = filter b; o = sink c");
     // A0 becomes 1299, which 3 divides.
     let (a1, b0, b1) = ("0,0,1,1,1297,1", "0,1,0,2,515,1", "0,1,1,2,1106,1");
     assert_eq!(lines(&job, vec![source(&[&[1, 0], &[]])]), [vec![b0, b1, a1], vec![]]);
@@ -92,7 +92,7 @@ fn windows_work_on_what_their_own_subtask_gets() {
     let both: [&[(Ends, Ends)]; 2] = [&[((0, 0), (0, 0))], &[((1, 1), (0, 0))]];
     let of = |stage: &str, splits: [&[u32]; 2]| {
         let plan = format!("a = source rows=4 splits=2 keys=3 parallelism=2; b = {stage}; o = sink b");
-        lines(&dataflow(&plan, &[1]), vec![source(&splits), inner(&both)])
+        lines(&dataflow(&plan), vec![source(&splits), inner(&both)])
     };
     let apart: [&[u32]; 2] = [&[0], &[1]];
     let together: [&[u32]; 2] = [&[1, 0], &[]];
@@ -116,10 +116,10 @@ fn a_join_reads_its_inputs_apart_and_a_union_one_after_the_other() {
         vec![source(&[&[0, 1]]), source(&[&[0]]), inner(&[&gates])]
     };
     // Source 1 has the keys 2 and 1, with 595 and 297.
-    let join = dataflow(&format!("{sources}; c = join b a via broadcast,forward; o = sink c"), &[1, 1]);
+    let join = dataflow(&format!("{sources}; c = join b a via broadcast,forward; o = sink c"));
     let joined = [A0, "0,0,1,1,729,1", "0,1,0,2,766,1", "0,1,1,2,963,1"];
     assert_eq!(lines(&join, vertices()), [joined]);
-    let union = dataflow(&format!("{sources}; o = sink b a via rebalance,forward"), &[1, 1]);
+    let union = dataflow(&format!("{sources}; o = sink b a via rebalance,forward"));
     let (c0, c1) = ("1,0,0,2,595,1", "1,0,1,1,297,1");
     assert_eq!(lines(&union, vertices()), [[c0, c1, A0, A1, B0, B1]]);
 }
@@ -130,9 +130,8 @@ fn bytes(files: Files) -> BTreeMap<String, Bytes> {
 
 #[test]
 fn a_split_lost_or_read_twice_is_not_the_whole_whatever_the_witness_says() {
-    let plan =
-        "a = source rows=4 splits=2 keys=3 parallelism=2; o = sink a; b = count a via rebalance; p = sink b";
-    let job = dataflow(plan, &[2]);
+    let plan = "a = source rows=4 splits=2 keys=3 parallelism=2; o = sink a; b = count a via rebalance parallelism=2; p = sink b";
+    let job = dataflow(plan);
     let all: Ends = (0, 1);
     let files = |splits: [&[u32]; 2]| {
         let count = inner(&[&[(all, (0, 0))], &[(all, (1, 1))]]);
@@ -152,7 +151,7 @@ fn a_split_lost_or_read_twice_is_not_the_whole_whatever_the_witness_says() {
 
 #[test]
 fn a_witness_that_cannot_be_is_refused() {
-    let job = dataflow("a = source rows=4 splits=2 parallelism=1; o = sink a via hash parallelism=1", &[1]);
+    let job = dataflow("a = source rows=4 splits=2 parallelism=1; o = sink a via hash parallelism=1");
     let outputs = |vertices| job.outputs(&Witness { vertices }).unwrap_err();
     assert_eq!(outputs(vec![source(&[&[2]]), inner(&[&[((0, 0), (0, 0))]])]), "there is no split 2");
     assert_eq!(outputs(vec![source(&[&[0]]), inner(&[&[]])]), "a subtask has no input ranges");
