@@ -4,6 +4,7 @@
 use super::*;
 use crate::api::{Order, StreamExecutionEnvironment};
 use crate::connectors::{CsvSink, NumberSequenceSource};
+use crate::coordinator::SplitAssignment;
 
 #[derive(Clone, serde::Serialize, serde::Deserialize)]
 struct Row {
@@ -304,25 +305,54 @@ fn sinks_that_cannot_write_are_refused() {
 }
 
 #[test]
+fn a_vertex_is_as_determinate_as_its_least_determinate_operator() {
+    let determinacy = |assignment: SplitAssignment, of_map: Option<Determinacy>| -> Vec<Determinacy> {
+        let graph = job(|env| {
+            let a = env.from_source("a", numbers().assigned(assignment)).map(row);
+            let a = of_map.map_or_else(|| a.clone(), |determinacy| a.clone().set_determinacy(determinacy));
+            a.rebalance().map(|row| row).sink_to(CsvSink::new("out"));
+        });
+        graph.unwrap().vertices.iter().map(|vertex| vertex.determinacy).collect()
+    };
+    let (fixed, first_come) = (SplitAssignment::Static, SplitAssignment::Dynamic);
+    use Determinacy::{Determinate, Indeterminate, Unordered};
+    assert_eq!(determinacy(fixed, None), [Determinate, Determinate]);
+    assert_eq!(determinacy(fixed, Some(Unordered)), [Unordered, Determinate]);
+    assert_eq!(determinacy(first_come, None), [Indeterminate, Determinate]);
+    assert_eq!(determinacy(first_come, Some(Determinate)), [Indeterminate, Determinate]);
+    let misused = refused(|env| {
+        let a = env.from_source("a", numbers()).map(row).rebalance();
+        a.set_determinacy(Unordered).sink_to(CsvSink::new("out"));
+    });
+    assert!(misused.starts_with("set_determinacy was called on an exchange"), "{misused}");
+}
+
+#[test]
 fn the_fingerprint_is_that_of_the_structure() {
-    let fingerprint = |parallelism: u32, name: &str, to: i64, keyed: bool| {
+    let fingerprint_of = |parallelism: u32, name: &str, to: i64, keyed: bool, determinacy: Determinacy| {
         job(|env| {
-            let a = env.from_source(name, NumberSequenceSource::new(0, to, 2)).map(row);
+            let source = NumberSequenceSource::new(0, to, 2).assigned(SplitAssignment::Static);
+            let a = env.from_source(name, source).map(row).set_determinacy(determinacy);
             let a = if keyed { a.key_by(|row| row.number).into_data_stream() } else { a.rebalance() };
             a.sink_to(CsvSink::new("out")).set_parallelism(parallelism);
         })
         .unwrap()
         .fingerprint
     };
+    let fingerprint = |parallelism: u32, name: &str, to: i64, keyed: bool| {
+        fingerprint_of(parallelism, name, to, keyed, Determinacy::Determinate)
+    };
     let first = fingerprint(2, "a", 10, true);
     assert_eq!(first, fingerprint(2, "a", 10, true));
     // The same in every build and on every platform: a changed value changes the format of logs.
-    assert_eq!(first, 4_906_099_911_197_059_241);
+    assert_eq!(first, 13_440_173_342_074_800_941);
     let others = [
         fingerprint(3, "a", 10, true),
         fingerprint(2, "b", 10, true),
         fingerprint(2, "a", 11, true),
         fingerprint(2, "a", 10, false),
+        fingerprint_of(2, "a", 10, true, Determinacy::Unordered),
+        fingerprint_of(2, "a", 10, true, Determinacy::Indeterminate),
     ];
     for other in others {
         assert_ne!(first, other);
