@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use revenant::graph::Determinacy;
 use revenant::ids::{ExecutionAttemptId, ExecutionVertexId};
 
 use super::Verdict;
@@ -40,8 +41,8 @@ impl Finishes {
 /// What a change of leader cost and what it must not cost.
 #[derive(Debug)]
 pub struct Loss {
-    /// Durable finishes whose needed partitions lived on, and which are not downstream of one whose
-    /// partitions did not.
+    /// Durable finishes whose needed partitions lived on, and which have not read what may come out
+    /// otherwise the second time.
     pub must_keep: BTreeMap<ExecutionVertexId, ExecutionAttemptId>,
     /// Subtasks that had counted as finished for the lost leader.
     pub finished: BTreeSet<ExecutionVertexId>,
@@ -70,7 +71,9 @@ impl Loss {
 }
 
 /// Durable finishes that may run again: a partition that an unfinished consumer needs did not live
-/// from the loss to the end of recovery, or nobody had to wait for it any longer, or a producer is such a one; to the fixed point.
+/// from the loss to the end of recovery, or nobody had to wait for it any longer, or what it read may
+/// have changed; to the fixed point. The result of one that runs again may change unless it is
+/// determinate and has read nothing that may; an unfinished subtask passes a change on.
 fn again(
     history: &History,
     state: &LogState,
@@ -78,8 +81,9 @@ fn again(
     recovered: usize,
 ) -> BTreeSet<ExecutionVertexId> {
     let mut again: BTreeSet<ExecutionVertexId> = BTreeSet::new();
+    let mut changed: BTreeSet<ExecutionVertexId> = BTreeSet::new();
     loop {
-        let before = again.len();
+        let before = again.len() + changed.len();
         for (&subtask, &attempt) in &state.finished {
             if again.contains(&subtask) {
                 continue;
@@ -93,11 +97,21 @@ fn again(
                 });
                 !lives && is_needed(history, state, &again, partition.data_set, partition.index())
             });
-            if missing || has_producer_in(history, state, &again, subtask) {
+            if missing || has_producer_in(history, state, &changed, subtask) {
                 again.insert(subtask);
             }
         }
-        if again.len() == before {
+        let determinate = |subtask: &ExecutionVertexId| {
+            history.graph.vertex(subtask.vertex).determinacy == Determinacy::Determinate
+        };
+        changed.extend(again.iter().filter(|subtask| !determinate(subtask)));
+        for subtask in subtasks(state) {
+            let runs = again.contains(&subtask) || !state.finished.contains_key(&subtask);
+            if runs && !changed.contains(&subtask) && has_producer_in(history, state, &changed, subtask) {
+                changed.insert(subtask);
+            }
+        }
+        if again.len() + changed.len() == before {
             return again;
         }
     }
@@ -124,16 +138,24 @@ fn is_needed(
 fn has_producer_in(
     history: &History,
     state: &LogState,
-    again: &BTreeSet<ExecutionVertexId>,
+    producers: &BTreeSet<ExecutionVertexId>,
     subtask: ExecutionVertexId,
 ) -> bool {
     let Some(&(_, inputs)) = state.initialized.get(&subtask.vertex) else { return false };
     let gates = &history.graph.vertex(subtask.vertex).inputs;
     gates.iter().enumerate().any(|(gate, &data_set)| {
-        let producer = history.graph.edge(data_set).producer;
-        again
-            .iter()
-            .any(|again| again.vertex == producer && reads(inputs, subtask.subtask, gate, again.subtask))
+        let vertex = history.graph.edge(data_set).producer;
+        producers.iter().any(|producer| {
+            producer.vertex == vertex && reads(inputs, subtask.subtask, gate, producer.subtask)
+        })
+    })
+}
+
+/// All subtasks whose vertices were initialized.
+fn subtasks(state: &LogState) -> impl Iterator<Item = ExecutionVertexId> {
+    let vertices = state.initialized.iter();
+    vertices.flat_map(|(&vertex, &(parallelism, _))| {
+        (0..parallelism).map(move |subtask| ExecutionVertexId::new(vertex, subtask))
     })
 }
 

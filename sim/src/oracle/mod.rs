@@ -17,6 +17,7 @@ use crate::trace::RunOutcome;
 mod durable;
 mod e1_rerun;
 mod e2_rerun;
+mod equivalence;
 mod history;
 mod index;
 mod l1_termination;

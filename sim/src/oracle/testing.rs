@@ -9,7 +9,7 @@ use bytes::Bytes;
 use revenant::actor::Time;
 use revenant::coordinator::SplitEnumeratorFactory;
 use revenant::disk::Volume;
-use revenant::graph::{JobEdge, JobGraph, JobVertex, Partitioner};
+use revenant::graph::{Determinacy, JobEdge, JobGraph, JobVertex, Partitioner};
 use revenant::ids::{
     ExecutionAttemptId, ExecutionVertexId, FencingToken, IntermediateDataSetId, JobVertexId, ProcessId,
     ResultPartitionId,
@@ -58,6 +58,7 @@ pub struct Story {
     logs: BTreeMap<u64, (Vec<u8>, u64)>,
     sources: [ExecutionAttemptId; 2],
     restarted: Vec<u32>,
+    determinacy: Determinacy,
     token: u64,
     /// Nanoseconds.
     waited: u64,
@@ -81,9 +82,15 @@ impl Story {
             logs: BTreeMap::new(),
             sources: [attempt(0, 0, 1, 1), attempt(0, 1, 1, 1)],
             restarted: vec![],
+            determinacy: Determinacy::Indeterminate,
             token: 0,
             waited: 0,
         }
+    }
+
+    /// As [`Self::new`], of vertices that always have the same result.
+    pub fn determinate() -> Self {
+        Self { determinacy: Determinacy::Determinate, ..Self::new() }
     }
 
     pub fn trace(&self) -> &[TraceEvent] {
@@ -287,7 +294,7 @@ impl SplitEnumeratorFactory for Nothing {
     }
 }
 
-pub fn graph() -> JobGraph {
+pub fn graph(determinacy: Determinacy) -> JobGraph {
     let data_set = IntermediateDataSetId(0);
     let vertex = |id: u32, name: &str, inputs: Vec<_>, outputs: Vec<_>, source: bool| JobVertex {
         id: JobVertexId(id),
@@ -297,7 +304,7 @@ pub fn graph() -> JobGraph {
         inputs,
         outputs,
         source: source.then(|| Arc::new(Nothing) as Arc<dyn SplitEnumeratorFactory>),
-        determinacy: revenant::graph::Determinacy::Indeterminate,
+        determinacy,
         recovery_obstacles: vec![],
         body: Arc::new(Nothing),
     };
@@ -333,11 +340,12 @@ impl ReferenceJob for EvenAndOdd {
 }
 
 pub fn test_reference() -> Reference {
-    Reference::with_job(Shape::of(&graph(), 128), Box::new(EvenAndOdd))
+    Reference::with_job(Shape::of(&graph(Determinacy::Indeterminate), 128), Box::new(EvenAndOdd))
 }
 
 pub fn with_history<T>(story: &Story, look: impl FnOnce(&History) -> T) -> T {
-    let (graph, shape) = (graph(), Shape::of(&graph(), 128));
+    let graph = graph(story.determinacy);
+    let shape = Shape::of(&graph, 128);
     let patience = Patience {
         recovery: Duration::from_secs(30),
         retention: Duration::from_mins(5),
