@@ -1,7 +1,7 @@
 //! The adaptive batch scheduler's state and its pure decisions (Flink's AdaptiveBatchScheduler,
 //! DefaultBatchJobRecoveryHandler and JobMasterPartitionTracker): which vertices may be
 //! initialized, with what parallelism and which input ranges; what may be deployed where; what
-//! must run again when something is lost. Nothing here sends a message or writes a record: the
+//! must run again when something is lost, and how often. Nothing here sends a message or writes a record: the
 //! JobMaster does that with what these functions return.
 
 mod execution_graph;
@@ -10,6 +10,7 @@ mod parallelism;
 mod partition_tracker;
 mod ranges;
 mod recovery;
+mod restart;
 mod slots;
 
 pub use execution_graph::{ExecutionGraph, ExecutionJobVertex, ExecutionVertex, Initialized, SubtaskState};
@@ -17,4 +18,5 @@ pub use parallelism::{Bounds, decide_parallelism, subpartition_count};
 pub use partition_tracker::{PartitionTracker, TrackedPartition};
 pub use ranges::{Input, InputRanges, input_ranges};
 pub use recovery::{RecoveredLog, fold};
+pub use restart::RestartBackoff;
 pub use slots::SlotPool;
