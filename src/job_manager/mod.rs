@@ -16,7 +16,7 @@ mod scheduling;
 mod tests;
 mod workers;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::actor::{Actor, Boot, Event, ExitStatus, Outbox, Pending, Time, TimerId};
@@ -27,7 +27,7 @@ use crate::ids::{ActorId, Address, FencingToken, JobVertexId};
 use crate::message::{CommitDecision, JobOutcome, JobRecord, JobStatus, JobStatusReport, Message};
 use crate::note::Note;
 use crate::planted::{PlantedBug, is_planted};
-use crate::scheduler::{ExecutionGraph, PartitionTracker, SlotPool};
+use crate::scheduler::{ExecutionGraph, PartitionTracker, RestartBackoff, SlotPool};
 
 use commit::Commit;
 use recording::Recording;
@@ -55,10 +55,11 @@ pub struct JobMaster {
     workers: Workers,
     recording: Recording,
     disk: Pending<commit::Step>,
-    /// Restarts that counted against the restart strategy.
-    restarts: u32,
-    /// No deployment until the restart delay is over.
-    restart_pending: bool,
+    restarts: RestartBackoff,
+    /// No deployment before this time, when the pause of the last restart is over.
+    restart_at: Option<Time>,
+    /// Vertices whose coordinator does not know who read what: all their subtasks run again or none.
+    unrecovered: BTreeSet<JobVertexId>,
 }
 
 #[derive(Debug)]
@@ -86,7 +87,11 @@ enum Phase {
     RecordingResult {
         outcome: JobOutcome,
     },
-    /// The end is durable: what sinks left uncommitted is deleted.
+    /// The end is durable: waits until no task runs any more that could write.
+    StoppingTasks {
+        outcome: JobOutcome,
+    },
+    /// What sinks left uncommitted is deleted.
     CleaningUp {
         outcome: JobOutcome,
         left: usize,
@@ -122,8 +127,9 @@ impl JobMaster {
             workers: Workers::default(),
             recording: Recording::default(),
             disk: Pending::default(),
-            restarts: 0,
-            restart_pending: false,
+            restarts: RestartBackoff::new(&boot.config, FencingToken::default()),
+            restart_at: None,
+            unrecovered: BTreeSet::new(),
         }
     }
 
@@ -135,10 +141,12 @@ impl JobMaster {
         match &self.phase {
             Phase::Contending | Phase::RecordingJob | Phase::OpeningStore => JobStatus::Created,
             Phase::Reconciling(_) | Phase::LoggingRecovery { .. } => JobStatus::Reconciling,
+            Phase::Running if self.restart_at.is_some() => JobStatus::Restarting,
             Phase::Running => JobStatus::Running,
             Phase::DecidingCommit { .. } | Phase::Committing(_) => JobStatus::Committing,
             Phase::RecordingResult { outcome: JobOutcome::Finished { .. } } => JobStatus::Committing,
             Phase::RecordingResult { outcome }
+            | Phase::StoppingTasks { outcome }
             | Phase::CleaningUp { outcome, .. }
             | Phase::Done { outcome } => match outcome {
                 JobOutcome::Finished { .. } => JobStatus::Finished,
@@ -149,8 +157,13 @@ impl JobMaster {
     }
 
     fn enter(&mut self, phase: Phase, out: &mut Outbox) {
+        self.change(out, |master| master.phase = phase);
+    }
+
+    /// Makes a change that may be one of the job's status.
+    fn change(&mut self, out: &mut Outbox, change: impl FnOnce(&mut Self)) {
         let before = self.status();
-        self.phase = phase;
+        change(self);
         let status = self.status();
         if status != before {
             out.note(Note::JobStatusChanged { token: self.token, status });
@@ -207,7 +220,8 @@ impl JobMaster {
             Message::PartitionReport(message) => self.partition_report(now, from, message, out),
             Message::UpdateTaskExecutionState(message) => self.task_state(now, from, message, out),
             Message::HeartbeatResponse(message) => self.heartbeat_response(now, from, &message, out),
-            Message::RequestSplit(message) => self.split_requested(from, &message, out),
+            Message::RequestSplit(message) => self.split_requested(now, from, &message, out),
+            Message::CancelJob(_) if from.actor == ActorId::Client => self.cancel(out),
             Message::RequestJobStatus(_) => self.report_status(from, out),
             _ => {}
         }
@@ -230,7 +244,7 @@ impl Actor for JobMaster {
             Event::Timer(HEARTBEAT) => self.heartbeat(now, out),
             Event::Timer(RECOVERY_TIMEOUT) => self.close_recovery_window(now, out),
             Event::Timer(RESTART) => {
-                self.restart_pending = false;
+                self.change(out, |master| master.restart_at = None);
                 self.schedule(out);
             }
             Event::Timer(_) => {}

@@ -1,7 +1,9 @@
 //! The JobMaster called by hand. The job is a source of two splits, read by a sink of two subtasks
 //! over a hash exchange; there are two TaskManagers of one slot.
 
+mod cancel;
 mod commit;
+mod failures;
 mod recovery;
 mod running;
 
@@ -12,7 +14,7 @@ use crate::actor::{DiskOpId, Effect, ExitStatus};
 use crate::config::Configuration;
 use crate::coordinator::SplitEnumeratorFactory;
 use crate::disk::{DirectoryEntry, DiskOp, DiskOutput, DiskResult};
-use crate::graph::{JobEdge, JobVertex, Partitioner};
+use crate::graph::{Determinacy, JobEdge, JobVertex, Partitioner};
 use crate::ids::{
     ExecutionAttemptId, ExecutionVertexId, IntermediateDataSetId, ProcessId, ResultPartitionId, SessionId,
 };
@@ -49,6 +51,10 @@ impl SplitEnumeratorFactory for TwoSplits {
 }
 
 fn graph() -> Arc<JobGraph> {
+    graph_of(Determinacy::Indeterminate)
+}
+
+fn graph_of(determinacy: Determinacy) -> Arc<JobGraph> {
     let vertex = |id, source: Option<Arc<dyn SplitEnumeratorFactory>>, inputs, outputs| JobVertex {
         id,
         name: format!("{id}"),
@@ -57,7 +63,7 @@ fn graph() -> Arc<JobGraph> {
         inputs,
         outputs,
         source,
-        determinacy: crate::graph::Determinacy::Indeterminate,
+        determinacy,
         recovery_obstacles: vec![],
         body: Arc::new(Nothing),
     };
@@ -96,12 +102,17 @@ fn committable(attempt: ExecutionAttemptId) -> Committable {
 
 struct Fixture {
     master: JobMaster,
+    now: Time,
     /// Effects since the last `take`.
     effects: Vec<Effect>,
 }
 
 impl Fixture {
     fn new(options: &[(&str, &str)]) -> Self {
+        Self::of(Determinacy::Indeterminate, options)
+    }
+
+    fn of(determinacy: Determinacy, options: &[(&str, &str)]) -> Self {
         let mut config = Configuration::default();
         config.set("execution.batch.job-recovery.enabled", "true").unwrap();
         for (key, value) in options {
@@ -109,12 +120,13 @@ impl Fixture {
         }
         let boot = Boot { process: ProcessId::JobManager, session: SessionId(3), config, volumes: vec![] };
         let record = JobRecord { name: "two".to_owned(), arguments: vec![], fingerprint: 1 };
-        Self { master: JobMaster::with_graph(&boot, record, graph()), effects: Vec::new() }
+        let master = JobMaster::with_graph(&boot, record, graph_of(determinacy));
+        Self { master, now: Time(0), effects: Vec::new() }
     }
 
     fn event(&mut self, event: Event) {
         let mut out = Outbox::new();
-        self.master.handle(Time(0), event, &mut out);
+        self.master.handle(self.now, event, &mut out);
         self.effects.extend(out.take());
     }
 
@@ -151,6 +163,26 @@ impl Fixture {
             Message::WriteJobEvent(message) => Some(JobEvent::clone(&message.event)),
             _ => None,
         })
+    }
+
+    /// What was asked to be recorded as the job's end.
+    fn outcomes(&self) -> Vec<JobOutcome> {
+        self.sent(|_, message| match message {
+            Message::RecordJobResult(message) => Some(message.outcome.clone()),
+            _ => None,
+        })
+    }
+
+    fn cancelled(&self) -> Vec<ExecutionAttemptId> {
+        self.sent(|_, message| match message {
+            Message::CancelTask(message) => Some(message.attempt),
+            _ => None,
+        })
+    }
+
+    fn fail(&mut self, attempt: ExecutionAttemptId, missing: Option<ResultPartitionId>) {
+        let failure = TaskFailure { message: "boom".to_owned(), missing };
+        self.state(attempt, TaskState::Failed(failure));
     }
 
     fn kinds(&self) -> Vec<&'static str> {
