@@ -53,12 +53,20 @@ impl SourceCoordinator {
 
     /// The split that a subtask works on after the `received` that it has got: one that it was
     /// assigned already, if the answer was lost, or else a new one; `None` when there is none left.
-    pub fn split_after(&mut self, subtask: u32, received: u32) -> Option<SourceSplit> {
-        match self.assigned(subtask).get(received as usize) {
+    /// The error says that it cannot have got so many.
+    pub fn split_after(&mut self, subtask: u32, received: u32) -> Result<Option<SourceSplit>, String> {
+        let assigned = self.assigned(subtask);
+        if received as usize > assigned.len() {
+            return Err(format!(
+                "subtask {subtask} says that it received {received} splits, and was assigned {}",
+                assigned.len()
+            ));
+        }
+        Ok(match assigned.get(received as usize) {
             Some(&id) => self.splits.get(id as usize).cloned(),
             None if self.no_more.contains(&subtask) => None,
             None => self.next_split(subtask),
-        }
+        })
     }
 
     /// Assigns the next split to a subtask; `None` when there is none left.
@@ -171,21 +179,32 @@ mod tests {
     fn a_repeated_request_gets_the_split_that_it_missed() {
         let mut coordinator = SourceCoordinator::new(&Four);
         for received in [0, 0, 1, 1, 0] {
-            assert_eq!(coordinator.split_after(0, received).unwrap().id, received);
+            assert_eq!(coordinator.split_after(0, received).unwrap().unwrap().id, received);
         }
         assert_eq!(coordinator.assigned(0), [0, 1]);
+    }
+
+    #[test]
+    fn a_reader_that_received_more_than_it_was_assigned_is_an_error_and_changes_nothing() {
+        let mut coordinator = SourceCoordinator::new(&Four);
+        coordinator.next_split(0);
+        let before = coordinator.clone();
+        let error = coordinator.split_after(0, 2).unwrap_err();
+        assert_eq!(error, "subtask 0 says that it received 2 splits, and was assigned 1");
+        assert!(coordinator.split_after(1, u32::MAX).is_err());
+        assert_eq!(coordinator, before);
     }
 
     #[test]
     fn b25_a_subtask_that_was_told_no_more_gets_no_split_that_comes_back_later() {
         let mut coordinator = SourceCoordinator::new(&Four);
         ids(&mut coordinator, 1);
-        assert_eq!(coordinator.split_after(0, 0), None);
+        assert_eq!(coordinator.split_after(0, 0), Ok(None));
         coordinator.subtask_reset(1);
-        assert_eq!(coordinator.split_after(0, 0), None);
-        assert_eq!(coordinator.split_after(1, 0).unwrap().id, 0);
+        assert_eq!(coordinator.split_after(0, 0), Ok(None));
+        assert_eq!(coordinator.split_after(1, 0).unwrap().unwrap().id, 0);
         coordinator.subtask_reset(0);
-        assert_eq!(coordinator.split_after(0, 0).unwrap().id, 1);
+        assert_eq!(coordinator.split_after(0, 0).unwrap().unwrap().id, 1);
     }
 
     #[test]
@@ -223,7 +242,7 @@ mod tests {
         assert_eq!(ids(&mut coordinator, 1), [1, 3]);
         coordinator.next_split(0);
         coordinator.subtask_reset(1);
-        assert_eq!(coordinator.split_after(1, 0).unwrap().id, 1);
+        assert_eq!(coordinator.split_after(1, 0).unwrap().unwrap().id, 1);
         assert_eq!(ids(&mut coordinator, 0), [2, 4]);
         coordinator.subtask_reset(0);
         assert_eq!(ids(&mut coordinator, 0), [0, 2, 4]);

@@ -28,7 +28,7 @@ use crate::ids::{ActorId, Address, ExecutionVertexId, FencingToken, JobVertexId}
 use crate::message::{CommitDecision, JobOutcome, JobRecord, JobStatus, JobStatusReport, Message};
 use crate::note::Note;
 use crate::planted::{PlantedBug, is_planted};
-use crate::scheduler::{ExecutionGraph, PartitionTracker, SlotPool};
+use crate::scheduler::{ExecutionGraph, PartitionTracker, RestartBackoff, SlotPool};
 
 use commit::Commit;
 use recording::Recording;
@@ -62,10 +62,9 @@ pub struct JobMaster {
     taken_back: BTreeSet<ExecutionVertexId>,
     recording: Recording,
     disk: Pending<commit::Step>,
-    /// Restarts that counted against the restart strategy.
-    restarts: u32,
-    /// No deployment until the restart delay is over.
-    restart_pending: bool,
+    restarts: RestartBackoff,
+    /// No deployment before this time, when the pause of the last restart is over.
+    restart_at: Option<Time>,
 }
 
 #[derive(Debug)]
@@ -93,7 +92,11 @@ enum Phase {
     RecordingResult {
         outcome: JobOutcome,
     },
-    /// The end is durable: what sinks left uncommitted is deleted.
+    /// The end is durable: waits until no task runs any more that could write.
+    StoppingTasks {
+        outcome: JobOutcome,
+    },
+    /// What sinks left uncommitted is deleted.
     CleaningUp {
         outcome: JobOutcome,
         left: usize,
@@ -133,8 +136,8 @@ impl JobMaster {
             taken_back: BTreeSet::new(),
             recording: Recording::default(),
             disk: Pending::default(),
-            restarts: 0,
-            restart_pending: false,
+            restarts: RestartBackoff::new(&boot.config, FencingToken::default()),
+            restart_at: None,
         }
     }
 
@@ -146,10 +149,12 @@ impl JobMaster {
         match &self.phase {
             Phase::Contending | Phase::RecordingJob | Phase::OpeningStore => JobStatus::Created,
             Phase::Reconciling | Phase::LoggingRecovery { .. } => JobStatus::Reconciling,
+            Phase::Running if self.restart_at.is_some() => JobStatus::Restarting,
             Phase::Running => JobStatus::Running,
             Phase::DecidingCommit { .. } | Phase::Committing(_) => JobStatus::Committing,
             Phase::RecordingResult { outcome: JobOutcome::Finished { .. } } => JobStatus::Committing,
             Phase::RecordingResult { outcome }
+            | Phase::StoppingTasks { outcome }
             | Phase::CleaningUp { outcome, .. }
             | Phase::Done { outcome } => match outcome {
                 JobOutcome::Finished { .. } => JobStatus::Finished,
@@ -160,8 +165,13 @@ impl JobMaster {
     }
 
     fn enter(&mut self, phase: Phase, out: &mut Outbox) {
+        self.change(out, |master| master.phase = phase);
+    }
+
+    /// Makes a change that may be one of the job's status.
+    fn change(&mut self, out: &mut Outbox, change: impl FnOnce(&mut Self)) {
         let before = self.status();
-        self.phase = phase;
+        change(self);
         let status = self.status();
         if status != before {
             out.note(Note::JobStatusChanged { token: self.token, status });
@@ -218,7 +228,8 @@ impl JobMaster {
             Message::PartitionReport(message) => self.partition_report(now, from, message, out),
             Message::UpdateTaskExecutionState(message) => self.task_state(now, from, message, out),
             Message::HeartbeatResponse(message) => self.heartbeat_response(now, from, &message, out),
-            Message::RequestSplit(message) => self.split_requested(from, &message, out),
+            Message::RequestSplit(message) => self.split_requested(now, from, &message, out),
+            Message::CancelJob(_) if from.actor == ActorId::Client => self.cancel(out),
             Message::RequestJobStatus(_) => self.report_status(from, out),
             _ => {}
         }
@@ -241,7 +252,7 @@ impl Actor for JobMaster {
             Event::Timer(HEARTBEAT) => self.heartbeat(now, out),
             Event::Timer(RECOVERY_TIMEOUT) => self.close_recovery_window(now, out),
             Event::Timer(RESTART) => {
-                self.restart_pending = false;
+                self.change(out, |master| master.restart_at = None);
                 self.schedule(out);
             }
             Event::Timer(_) => {}

@@ -34,7 +34,7 @@ impl JobMaster {
 
     /// Does whatever can be done now.
     pub(super) fn schedule(&mut self, out: &mut Outbox) {
-        if !matches!(self.phase, Phase::Running) || self.restart_pending {
+        if !matches!(self.phase, Phase::Running) || self.restart_at.is_some() {
             return;
         }
         for vertex in 0..self.execution.vertices.len() as u32 {
@@ -163,18 +163,26 @@ impl JobMaster {
         }
     }
 
-    pub(super) fn split_requested(&mut self, from: Address, request: &RequestSplit, out: &mut Outbox) {
+    pub(super) fn split_requested(
+        &mut self,
+        now: Time,
+        from: Address,
+        request: &RequestSplit,
+        out: &mut Outbox,
+    ) {
         let RequestSplit { attempt, received } = *request;
         if self.execution.deployed_at(attempt) != Some(from.process) {
             return;
         }
         let Some(coordinator) = self.coordinators.get_mut(&attempt.subtask.vertex) else { return };
         match coordinator.split_after(attempt.subtask.subtask, received) {
-            Some(split) => {
+            Ok(Some(split)) => {
                 out.note(Note::SplitAssigned { attempt, split: split.id });
                 out.send(from, AddSplit { attempt, split });
             }
-            None => out.send(from, NoMoreSplits { attempt }),
+            Ok(None) => out.send(from, NoMoreSplits { attempt }),
+            // Who read what is not known any more, so nothing that was read can stay.
+            Err(reason) => self.fail_globally(now, &format!("the source of {attempt}: {reason}"), out),
         }
     }
 
@@ -192,6 +200,9 @@ impl JobMaster {
         self.heard_from(now, from.process, session);
         if self.execution.deployed_at(attempt) != Some(from.process) {
             return self.release_results_of_others(from, state, out);
+        }
+        if self.is_ending() {
+            return self.attempts_ended(&[attempt], out);
         }
         match state {
             TaskState::Finished { partitions, .. } if !self.are_results(attempt, &partitions) => {
@@ -238,10 +249,13 @@ impl JobMaster {
         self.execution.set_finished(finish.clone());
         let splits = self.coordinators.get(&id.vertex).map_or(&[][..], |c| c.assigned(id.subtask)).to_vec();
         let inputs = self.partitions_read_by(id);
+        let results: Vec<_> = finish.partitions.iter().map(|partition| partition.partition).collect();
         out.note(Note::FinishAccepted { attempt, splits, inputs });
         let coordinators = self.snapshots_with(now, id.vertex);
         let sequence = self.record_event(JobEvent::ExecutionVertexFinished { finish, coordinators }, out);
-        let consumed = self.consumed_by(id);
+        let mut consumed = self.consumed_by(id);
+        // A determinate subtask that ran again may have results that all have read before.
+        consumed.extend(results.into_iter().filter(|p| !self.execution.is_needed(p.data_set, p.index())));
         if self.is_planted(PlantedBug::ReleaseTooEarly) {
             self.release_unneeded(consumed, out);
         } else {

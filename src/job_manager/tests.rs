@@ -2,8 +2,10 @@
 //! over a hash exchange; there are two TaskManagers of one slot.
 
 mod adaptive;
+mod cancel;
 mod commit;
 mod coordinators;
+mod failures;
 mod late_workers;
 mod recovery;
 mod running;
@@ -15,7 +17,7 @@ use crate::actor::{DiskOpId, Effect, ExitStatus};
 use crate::config::Configuration;
 use crate::coordinator::{SplitAssignment, SplitEnumeratorFactory};
 use crate::disk::{DirectoryEntry, DiskOp, DiskOutput, DiskResult};
-use crate::graph::{JobEdge, JobVertex, Partitioner};
+use crate::graph::{Determinacy, JobEdge, JobVertex, Partitioner};
 use crate::ids::{
     ExecutionAttemptId, ExecutionVertexId, IntermediateDataSetId, ProcessId, ResultPartitionId, SessionId,
 };
@@ -69,6 +71,10 @@ impl SplitEnumeratorFactory for OtherKind {
 }
 
 fn graph(source: Arc<dyn SplitEnumeratorFactory>) -> Arc<JobGraph> {
+    graph_of(source, Determinacy::Indeterminate)
+}
+
+fn graph_of(source: Arc<dyn SplitEnumeratorFactory>, determinacy: Determinacy) -> Arc<JobGraph> {
     let vertex = |id, source: Option<Arc<dyn SplitEnumeratorFactory>>, inputs, outputs| JobVertex {
         id,
         name: format!("{id}"),
@@ -77,7 +83,7 @@ fn graph(source: Arc<dyn SplitEnumeratorFactory>) -> Arc<JobGraph> {
         inputs,
         outputs,
         source,
-        determinacy: crate::graph::Determinacy::Indeterminate,
+        determinacy,
         recovery_obstacles: vec![],
         body: Arc::new(Nothing),
     };
@@ -127,6 +133,14 @@ impl Fixture {
     }
 
     fn with_source(options: &[(&str, &str)], source: Arc<dyn SplitEnumeratorFactory>) -> Self {
+        Self::with_graph(options, graph(source))
+    }
+
+    fn of(determinacy: Determinacy, options: &[(&str, &str)]) -> Self {
+        Self::with_graph(options, graph_of(Arc::new(TwoSplits), determinacy))
+    }
+
+    fn with_graph(options: &[(&str, &str)], graph: Arc<JobGraph>) -> Self {
         let mut config = Configuration::default();
         config.set("execution.batch.job-recovery.enabled", "true").unwrap();
         for (key, value) in options {
@@ -134,7 +148,7 @@ impl Fixture {
         }
         let boot = Boot { process: ProcessId::JobManager, session: SessionId(3), config, volumes: vec![] };
         let record = JobRecord { name: "two".to_owned(), arguments: vec![], fingerprint: 1 };
-        let master = JobMaster::with_graph(&boot, record, graph(source));
+        let master = JobMaster::with_graph(&boot, record, graph);
         Self { master, now: Time(0), effects: Vec::new() }
     }
 
@@ -177,6 +191,26 @@ impl Fixture {
             Message::WriteJobEvent(message) => Some(JobEvent::clone(&message.event)),
             _ => None,
         })
+    }
+
+    /// What was asked to be recorded as the job's end.
+    fn outcomes(&self) -> Vec<JobOutcome> {
+        self.sent(|_, message| match message {
+            Message::RecordJobResult(message) => Some(message.outcome.clone()),
+            _ => None,
+        })
+    }
+
+    fn cancelled(&self) -> Vec<ExecutionAttemptId> {
+        self.sent(|_, message| match message {
+            Message::CancelTask(message) => Some(message.attempt),
+            _ => None,
+        })
+    }
+
+    fn fail(&mut self, attempt: ExecutionAttemptId, missing: Option<ResultPartitionId>) {
+        let failure = TaskFailure { message: "boom".to_owned(), missing };
+        self.state(attempt, TaskState::Failed(failure));
     }
 
     fn kinds(&self) -> Vec<&'static str> {

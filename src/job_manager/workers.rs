@@ -75,7 +75,7 @@ impl JobMaster {
             return;
         }
         out.send(executor, RegistrationSuccess { token: self.token, session });
-        if matches!(self.phase, Phase::Done { .. } | Phase::CleaningUp { .. }) {
+        if matches!(self.phase, Phase::Done { .. } | Phase::CleaningUp { .. } | Phase::StoppingTasks { .. }) {
             out.send(executor, JobTerminated { token: self.token });
             return;
         }
@@ -148,6 +148,7 @@ impl JobMaster {
     }
 
     /// What runs there and should not was cancelled by a message that got lost: it is cancelled again.
+    /// Once the job's end is decided that is everything.
     pub(super) fn heartbeat_response(
         &mut self,
         now: Time,
@@ -161,7 +162,7 @@ impl JobMaster {
         }
         self.heard_from(now, process, message.session);
         for &attempt in &message.attempts {
-            if self.execution.deployed_at(attempt) != Some(process) {
+            if self.execution.deployed_at(attempt) != Some(process) || self.is_ending() {
                 out.send(from, CancelTask { token: self.token, attempt });
             }
         }

@@ -1,7 +1,7 @@
 //! The adaptive batch scheduler's state and its pure decisions (Flink's AdaptiveBatchScheduler,
 //! DefaultBatchJobRecoveryHandler and JobMasterPartitionTracker): which vertices may be
 //! initialized, with what parallelism and which input ranges; what may be deployed where; what
-//! must run again when something is lost. Nothing here sends a message or writes a record: the
+//! must run again when something is lost, and how often. Nothing here sends a message or writes a record: the
 //! JobMaster does that with what these functions return.
 
 mod execution_graph;
@@ -12,6 +12,7 @@ mod partition_tracker;
 mod ranges;
 mod readiness;
 mod recovery;
+mod restart;
 mod slots;
 #[cfg(test)]
 mod tests;
@@ -21,4 +22,5 @@ pub use parallelism::{Bounds, MAX_SUBPARTITIONS_PER_TASK, ProducedInput, decide,
 pub use partition_tracker::{PartitionTracker, TrackedPartition};
 pub use ranges::{Input, InputRanges, UnreadableInput, input_ranges};
 pub use recovery::{RecoveredLog, fold};
+pub use restart::RestartBackoff;
 pub use slots::SlotPool;

@@ -21,7 +21,7 @@ fn undecided() -> Arc<JobGraph> {
         inputs,
         outputs,
         source,
-        determinacy: crate::graph::Determinacy::Indeterminate,
+        determinacy: Determinacy::Indeterminate,
         recovery_obstacles: vec![],
         body: Arc::new(Nothing),
     };
