@@ -255,7 +255,11 @@ impl JobMaster {
         let inputs = self.partitions_read_by(id);
         self.execution.set_finished(finish);
         out.note(Note::FinishAccepted { attempt, splits, inputs });
-        let sequence = self.record_event(event, out);
+        let sequence = if self.execution.is_vertex_finished(id.vertex) {
+            self.record_last_finish(event, out)
+        } else {
+            self.record_event(event, out)
+        };
         let consumed = self.consumed_by(id);
         if self.is_planted(PlantedBug::ReleaseTooEarly) {
             self.release_unneeded(consumed, out);

@@ -4,6 +4,7 @@
 mod commit;
 mod recovery;
 mod running;
+mod store;
 
 use bytes::Bytes;
 

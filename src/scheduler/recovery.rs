@@ -26,34 +26,17 @@ pub struct RecoveredLog {
 /// Folds the events in their order. An event that cannot be true of this graph is an error.
 pub fn fold(events: &[JobEvent], graph: &JobGraph) -> Result<RecoveredLog, String> {
     let mut log = RecoveredLog::default();
-    let discarded = events.iter().rposition(|event| matches!(event, JobEvent::HistoryDiscarded { .. }));
-    for event in &events[discarded.map_or(0, |at| at + 1)..] {
+    let from = events.iter().rposition(|event| {
+        matches!(event, JobEvent::HistoryDiscarded { .. } | JobEvent::BaseRecorded { .. })
+    });
+    for event in &events[from.unwrap_or(0)..] {
         match event {
-            JobEvent::EpochStarted { .. }
-            | JobEvent::HistoryDiscarded { .. }
-            | JobEvent::BaseRecorded { .. } => {}
+            JobEvent::EpochStarted { .. } | JobEvent::HistoryDiscarded { .. } => {}
             JobEvent::ExecutionJobVertexInitialized { vertex, parallelism, inputs } => {
-                check_initialized(graph, &log, *vertex, *parallelism, inputs)?;
-                log.initialized.insert(*vertex, inputs.clone());
+                log.initialize(graph, *vertex, *parallelism, inputs)?;
             }
             JobEvent::ExecutionVertexFinished { finish, coordinators } => {
-                let attempt = &finish.attempt;
-                let id = attempt.subtask;
-                if log.initialized.get(&id.vertex).is_none_or(|inputs| inputs.len() <= id.subtask as usize) {
-                    return Err(format!(
-                        "{attempt} finished, but {} was never initialized with it",
-                        id.vertex
-                    ));
-                }
-                let is_output = |partition: &PartitionWithMetrics| {
-                    let edge = graph.edges.get(partition.partition.data_set.0 as usize);
-                    partition.partition.producer == *attempt
-                        && edge.is_some_and(|edge| edge.producer == id.vertex)
-                };
-                if !finish.partitions.iter().all(is_output) {
-                    return Err(format!("{attempt} finished with partitions that are not its own"));
-                }
-                log.finished.insert(id, finish.clone());
+                log.finish(graph, finish)?;
                 log.coordinators.extend(coordinators.iter().cloned());
             }
             JobEvent::ExecutionVertexReset { subtasks } => {
@@ -61,9 +44,49 @@ pub fn fold(events: &[JobEvent], graph: &JobGraph) -> Result<RecoveredLog, Strin
                     log.finished.remove(id);
                 }
             }
+            JobEvent::BaseRecorded { initialized, finished, coordinators } => {
+                for (vertex, inputs) in initialized {
+                    log.initialize(graph, *vertex, inputs.len() as u32, inputs)?;
+                }
+                for finish in finished {
+                    log.finish(graph, finish)?;
+                }
+                log.coordinators.extend(coordinators.iter().cloned());
+            }
         }
     }
     Ok(log)
+}
+
+impl RecoveredLog {
+    fn initialize(
+        &mut self,
+        graph: &JobGraph,
+        vertex: JobVertexId,
+        parallelism: u32,
+        inputs: &[InputRanges],
+    ) -> Result<(), String> {
+        check_initialized(graph, self, vertex, parallelism, inputs)?;
+        self.initialized.insert(vertex, inputs.to_vec());
+        Ok(())
+    }
+
+    fn finish(&mut self, graph: &JobGraph, finish: &Finish) -> Result<(), String> {
+        let attempt = &finish.attempt;
+        let id = attempt.subtask;
+        if self.initialized.get(&id.vertex).is_none_or(|inputs| inputs.len() <= id.subtask as usize) {
+            return Err(format!("{attempt} finished, but {} was never initialized with it", id.vertex));
+        }
+        let is_output = |partition: &PartitionWithMetrics| {
+            let edge = graph.edges.get(partition.partition.data_set.0 as usize);
+            partition.partition.producer == *attempt && edge.is_some_and(|edge| edge.producer == id.vertex)
+        };
+        if !finish.partitions.iter().all(is_output) {
+            return Err(format!("{attempt} finished with partitions that are not its own"));
+        }
+        self.finished.insert(id, finish.clone());
+        Ok(())
+    }
 }
 
 fn check_initialized(
