@@ -74,7 +74,7 @@ messages! {
     OpenJobEventStore { token: FencingToken, fingerprint: u64 }
     /// Writer → master: what the durable log says; writing may begin.
     JobEventStoreOpened { token: FencingToken, replay: Arc<Replay> }
-    /// Writer → master: the store cannot be read or opened.
+    /// Writer → master: the store does not work; it is tried again. Told once until it has worked.
     JobEventStoreFailed { token: FencingToken, failure: StoreFailure }
     /// Master → writer: append an event. `sequence` rises by one from 1 in each epoch. With `cut`, the
     /// file ends behind it, and the next event begins another.
@@ -87,7 +87,7 @@ messages! {
     JobEventsDurable { token: FencingToken, sequence: u64 }
     /// Master → writer: the job ended; delete its log.
     ClearJobEvents { }
-    /// Writer → master: the log is gone.
+    /// Writer → master: the log is gone, or could not be deleted, which was noted.
     JobEventsCleared { }
 
     // ---- JobMaster and TaskExecutor ----

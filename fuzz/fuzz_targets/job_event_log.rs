@@ -16,10 +16,11 @@ static GRAPH: LazyLock<std::sync::Arc<JobGraph>> = LazyLock::new(|| {
     revenant::jobs::registry().build(&job).expect("the job builds with its defaults")
 });
 
-fuzz_target!(|files: Vec<Vec<u8>>| {
+fuzz_target!(|epochs: Vec<Vec<Vec<u8>>>| {
     let files: Vec<LogFile<'_>> = (1..)
-        .zip(&files)
-        .map(|(epoch, bytes)| LogFile { path: "events", epoch: FencingToken(epoch), bytes })
+        .zip(&epochs)
+        .flat_map(|(epoch, files)| (0..).zip(files).map(move |(index, bytes)| (epoch, index, bytes)))
+        .map(|(epoch, index, bytes)| LogFile { path: "events", epoch: FencingToken(epoch), index, bytes })
         .collect();
     let outcome = replay(&files, GRAPH.fingerprint);
     assert!(outcome.replay.damage.is_none() || outcome.replay.events.is_empty());

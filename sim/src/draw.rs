@@ -25,6 +25,7 @@ pub enum Purpose {
     IncompleteOperation,
     UnsyncedBytes,
     UnsyncedEntry,
+    FailedAppend,
 }
 
 /// Two independent numbers: the value that was asked for, and the order among equal times.

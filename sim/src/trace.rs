@@ -10,6 +10,7 @@ use revenant::message::Message;
 use revenant::note::Note;
 
 use crate::point::CrashPoint;
+use crate::scenario::DiskFault;
 
 /// One thing that happened in a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +40,10 @@ pub enum TraceKind {
     LogAppended { volume: Volume, path: String, bytes: Bytes },
     /// The file of the job event store is durable up to this length.
     LogSynced { volume: Volume, path: String, length: u64 },
+    /// A fault of the scenario changed what the disk does, or bytes on it.
+    DiskFault(DiskFault),
+    /// A bit of the byte at this offset of a file of the job event store was flipped.
+    LogCorrupted { volume: Volume, path: String, offset: u64 },
     /// What a crash of its machine left of a file of the job event store.
     LogAfterCrash { volume: Volume, path: String, length: u64 },
 }

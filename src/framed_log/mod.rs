@@ -9,7 +9,7 @@
 //! ```
 //!
 //! with integers in little endian and the checksum over all of the record but itself. Sequences
-//! rise by one from 0. Reading is total: it accepts the longest good prefix and says what follows
+//! rise by one. Reading is total: it accepts the longest good prefix and says what follows
 //! it. What a crash can leave (a record cut short, bytes of zero, rubbish at the end) is a torn
 //! tail and ends the log; a bad record that has a good one behind it is damage.
 
@@ -86,12 +86,14 @@ impl Format {
         header
     }
 
-    /// Reads a whole file of the given epoch.
-    pub fn read<T: DeserializeOwned>(&self, bytes: &[u8], epoch: u64) -> Contents<T> {
+    /// Reads a whole file of the given epoch. `first` is the sequence of its first record, if that is
+    /// known.
+    pub fn read<T: DeserializeOwned>(&self, bytes: &[u8], epoch: u64, first: Option<u64>) -> Contents<T> {
         if let Err(tail) = self.check_header(bytes) {
             return Contents { records: Vec::new(), end: 0, tail };
         }
         let mut records = Vec::new();
+        let mut due = first;
         let mut offset = HEADER_LENGTH;
         let tail = loop {
             if offset == bytes.len() {
@@ -106,14 +108,15 @@ impl Format {
                     None => Tail::Torn { offset: offset as u64 },
                 };
             };
-            let (sequence, of_epoch, expected) = (u64_at(whole, 8), u64_at(whole, 16), records.len() as u64);
+            let (sequence, of_epoch) = (u64_at(whole, 8), u64_at(whole, 16));
             if of_epoch != epoch {
                 let what = format!("a record of epoch {of_epoch} in the file of epoch {epoch}");
                 break damaged(offset, &what);
             }
-            if sequence != expected {
-                break damaged(offset, &format!("record {sequence} where {expected} is due"));
+            if let Some(due) = due.filter(|due| *due != sequence) {
+                break damaged(offset, &format!("record {sequence} where {due} is due"));
             }
+            due = sequence.checked_add(1);
             match postcard::from_bytes(&whole[RECORD_OVERHEAD..]) {
                 Ok(payload) => records.push(Record { offset: offset as u64, sequence, payload }),
                 Err(error) => break damaged(offset, &format!("not {}: {error}", self.payload)),

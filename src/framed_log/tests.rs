@@ -15,13 +15,13 @@ fn file(records: u64) -> Vec<u8> {
 }
 
 fn read(bytes: &[u8]) -> (Vec<u64>, Tail) {
-    let contents = FORMAT.read::<u64>(bytes, EPOCH);
+    let contents = FORMAT.read::<u64>(bytes, EPOCH, Some(0));
     (contents.records.into_iter().map(|record| record.payload).collect(), contents.tail)
 }
 
 #[test]
 fn what_is_written_is_read_with_its_place() {
-    let contents = FORMAT.read::<u64>(&file(3), EPOCH);
+    let contents = FORMAT.read::<u64>(&file(3), EPOCH, Some(0));
     let places: Vec<u64> = contents.records.iter().map(|record| record.offset).collect();
     assert_eq!(places, [0, 1, 2].map(|records| file(records).len() as u64));
     assert_eq!(read(&file(3)), (vec![0, 1000, 2000], Tail::Clean));
@@ -65,6 +65,20 @@ fn a_gap_between_records_is_damage() {
     write_record(&mut bytes, 2, EPOCH, &7_u64);
     let Tail::Damaged { what, .. } = read(&bytes).1 else { panic!() };
     assert_eq!(what, "record 2 where 1 is due");
+}
+
+#[test]
+fn a_log_may_begin_with_any_sequence_if_none_is_expected_but_not_skip_one() {
+    let mut bytes = FORMAT.header().to_vec();
+    write_record(&mut bytes, 40, EPOCH, &1_u64);
+    write_record(&mut bytes, 41, EPOCH, &2_u64);
+    let contents = FORMAT.read::<u64>(&bytes, EPOCH, None);
+    let read: Vec<(u64, u64)> =
+        contents.records.iter().map(|record| (record.sequence, record.payload)).collect();
+    assert_eq!((read, contents.tail), (vec![(40, 1), (41, 2)], Tail::Clean));
+    write_record(&mut bytes, 43, EPOCH, &3_u64);
+    let Tail::Damaged { what, .. } = FORMAT.read::<u64>(&bytes, EPOCH, None).tail else { panic!() };
+    assert_eq!(what, "record 43 where 42 is due");
 }
 
 #[test]

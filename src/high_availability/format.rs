@@ -35,7 +35,7 @@ pub fn encode(number: u64, sequence: u64, record: &HaRecord, bytes: &mut Vec<u8>
 /// The state after the last whole record of file `number`; a torn tail is cut off. `None` if it died
 /// while it was begun: it holds no whole record, and nothing was answered from it.
 pub fn decode(number: u64, bytes: &[u8]) -> Result<Option<HaState>, Damage> {
-    let contents = FORMAT.read::<HaRecord>(bytes, number);
+    let contents = FORMAT.read::<HaRecord>(bytes, number, Some(0));
     if let Tail::Damaged { offset, what } = contents.tail {
         return Err(Damage { offset, what });
     }

@@ -9,13 +9,13 @@ use crate::message::{Accumulators, Committable, IndexRange, IoMetrics, Partition
 /// An increment of the JobMaster's state (FLIP-383, "JobEvent").
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum JobEvent {
-    /// First record of an epoch: which job it is about, and how much of each older log file is
-    /// accepted. Bytes beyond do not exist, so a paused old leader cannot add to history.
+    /// First record of an epoch: which job it is about, and how much of which older log files is
+    /// accepted. Nothing else of them exists, so a paused old leader cannot add to history.
     EpochStarted {
         token: FencingToken,
         fingerprint: u64,
-        /// (epoch of the file, its accepted length in bytes), rising.
-        accepted: Vec<(FencingToken, u64)>,
+        /// In the order in which they were written.
+        accepted: Vec<AcceptedFile>,
     },
     /// FLIP-383 ExecutionJobVertexInitializedEvent: decided parallelism and input information: for
     /// each subtask and input edge the partitions and subpartitions that it reads.
@@ -44,6 +44,16 @@ pub enum JobEvent {
     },
 }
 
+/// How much of an older log file is history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct AcceptedFile {
+    pub epoch: FencingToken,
+    /// Position among the epoch's files.
+    pub index: u32,
+    /// In bytes from the start.
+    pub length: u64,
+}
+
 /// How a subtask finished.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Finish {
@@ -64,7 +74,7 @@ pub struct Replay {
     pub damage: Option<String>,
 }
 
-/// Why the store cannot be used.
+/// Why the store cannot be used for now.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct StoreFailure {
     pub message: String,

@@ -8,5 +8,5 @@ pub mod record;
 pub mod replay;
 mod writer;
 
-pub use event::{Finish, JobEvent, Replay, StoreFailure};
+pub use event::{AcceptedFile, Finish, JobEvent, Replay, StoreFailure};
 pub use writer::JobEventWriter;

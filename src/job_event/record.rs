@@ -1,5 +1,6 @@
 //! The format of a job event file: the framed log (see its module for the layout and for what a
-//! crash may leave) with [`JobEvent`]s as records. A file belongs to one epoch, that of one leader.
+//! crash may leave) with [`JobEvent`]s as records. A file belongs to one epoch, that of one leader,
+//! and sequences go on from one file of an epoch to the next, from 0.
 
 use crate::framed_log::{self, Format};
 use crate::ids::FencingToken;
@@ -9,7 +10,7 @@ use super::JobEvent;
 pub use crate::framed_log::{HEADER_LENGTH, MAX_PAYLOAD, RECORD_OVERHEAD, Tail};
 
 pub const MAGIC: [u8; 8] = *b"RVNTJEVT";
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 const FORMAT: Format =
     Format { magic: MAGIC, version: VERSION, file: "a job event file", payload: "a job event" };
@@ -41,7 +42,7 @@ pub fn write_record(buffer: &mut Vec<u8>, sequence: u64, epoch: FencingToken, ev
 
 /// Reads a whole file of the given epoch.
 pub fn read_file(bytes: &[u8], epoch: FencingToken) -> FileContents {
-    let contents = FORMAT.read(bytes, epoch.0);
+    let contents = FORMAT.read(bytes, epoch.0, None);
     let record = |record: framed_log::Record<JobEvent>| {
         (record.offset, Record { sequence: record.sequence, epoch, event: record.payload })
     };
@@ -135,7 +136,7 @@ mod tests {
         let mut bytes = file(1);
         bytes[8] = 9;
         let Tail::Damaged { offset: 8, what } = read_file(&bytes, EPOCH).tail else { panic!() };
-        assert_eq!(what, "format version 9, this program reads version 1");
+        assert_eq!(what, "format version 9, this program reads version 2");
     }
 
     #[test]

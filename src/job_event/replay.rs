@@ -1,14 +1,20 @@
 //! Replay: a pure fold from the bytes of the log files to the events that count.
 //!
-//! The newest file that begins with an intact `EpochStarted` says how much of each older file
-//! exists. A file that no newer epoch accepted, or that does not begin with `EpochStarted`, was
-//! never part of history: its leader crashed before it had acted, or was fenced. Replay never
-//! guesses: a log that is damaged, or that is another job's, gives no events but the reason.
+//! The newest `EpochStarted` names the epoch that counts and how much of which older files is
+//! history. A file that no newer epoch accepted was never part of it: its leader crashed before it
+//! had acted, or was fenced. The files of an epoch are contiguous and so are the sequences of their
+//! records, from the newest file that begins with a `BaseRecorded`, or else from the one that begins
+//! with the `EpochStarted`; whatever lies before a base does not matter. A last file without a record
+//! is nothing. Replay never guesses: a log that is damaged, or that is another job's, gives no events
+//! but the reason.
 
 use crate::ids::FencingToken;
 
-use super::record::{self, FileContents, Tail};
-use super::{JobEvent, Replay};
+use super::record::{self, FileContents, Record, Tail};
+use super::{AcceptedFile, JobEvent, Replay};
+
+#[cfg(test)]
+mod tests;
 
 /// One file of the log.
 #[derive(Clone, Copy, Debug)]
@@ -17,6 +23,8 @@ pub struct LogFile<'a> {
     pub path: &'a str,
     /// Epoch in the file's name.
     pub epoch: FencingToken,
+    /// Position among the epoch's files, in the file's name.
+    pub index: u32,
     pub bytes: &'a [u8],
 }
 
@@ -25,12 +33,13 @@ pub struct LogFile<'a> {
 pub struct Outcome {
     pub replay: Replay,
     /// For the new epoch's `EpochStarted`: empty after damage, so that the clean start is durable.
-    pub accepted: Vec<(FencingToken, u64)>,
+    pub accepted: Vec<AcceptedFile>,
 }
 
-/// Replays the files of a log, which are in rising order of their epochs.
+/// Replays the files of a log, which are in rising order of (epoch, index).
 pub fn replay(files: &[LogFile<'_>], fingerprint: u64) -> Outcome {
-    match history(files, fingerprint) {
+    let files: Vec<ReadFile<'_>> = files.iter().map(ReadFile::of).collect();
+    match history(&files, fingerprint) {
         Ok((events, accepted)) => Outcome { replay: Replay { events, damage: None }, accepted },
         Err(damage) => {
             Outcome { replay: Replay { events: Vec::new(), damage: Some(damage) }, accepted: Vec::new() }
@@ -38,176 +47,137 @@ pub fn replay(files: &[LogFile<'_>], fingerprint: u64) -> Outcome {
     }
 }
 
-type History = (Vec<JobEvent>, Vec<(FencingToken, u64)>);
+type History = (Vec<JobEvent>, Vec<AcceptedFile>);
 
-fn history(files: &[LogFile<'_>], fingerprint: u64) -> Result<History, String> {
-    let read: Vec<FileContents> =
-        files.iter().map(|file| record::read_file(file.bytes, file.epoch)).collect();
-    let Some(newest) = read.iter().rposition(|contents| epoch_started(contents).is_some()) else {
-        // Nothing was ever recorded. A foreign file must not be mistaken for that.
-        return files
-            .iter()
-            .zip(&read)
-            .try_for_each(|(file, contents)| check(file, contents))
-            .map(|()| (vec![], vec![]));
-    };
-    for (file, contents) in files.iter().zip(&read).skip(newest + 1) {
-        check(file, contents)?;
+fn history(files: &[ReadFile<'_>], fingerprint: u64) -> Result<History, String> {
+    let started = files.iter().rposition(|file| file.epoch_started().is_some());
+    let epoch = started.map(|at| files[at].epoch);
+    // An epoch that did not begin has recorded nothing; what is foreign or damaged may not pass for that.
+    for file in files.iter().filter(|file| Some(file.epoch) > epoch) {
+        file.check()?;
+        if !file.is_empty() {
+            return Err(format!("{} has records, but no file of its epoch begins it", file.path));
+        }
     }
-    let (of, named) = epoch_started(&read[newest]).expect("chosen by it");
+    let Some(started) = started else { return Ok((Vec::new(), Vec::new())) };
+    let (of, accepted_then) = files[started].epoch_started().expect("it was found by this");
     if of != fingerprint {
         return Err(format!(
             "{} is the log of another job (graph {of:016x}, this job's is {fingerprint:016x})",
-            files[newest].path
+            files[started].path
         ));
     }
-    check(&files[newest], &read[newest])?;
+
+    let mut chain: Vec<&ReadFile<'_>> =
+        files[started..].iter().filter(|file| Some(file.epoch) == epoch).collect();
+    while let Some(last) = chain.last().filter(|last| last.is_empty()) {
+        last.check()?;
+        chain.pop();
+    }
+    let base = chain.iter().rposition(|file| file.begins_with_base());
+    let chain = &chain[base.unwrap_or(0)..];
+    check_chain(chain)?;
 
     let mut events = Vec::new();
     let mut accepted = Vec::new();
-    for &(epoch, length) in named {
-        let at = files.iter().position(|file| file.epoch == epoch).ok_or_else(|| {
-            format!("{} accepts {length} bytes of epoch {epoch}, whose file is missing", files[newest].path)
-        })?;
-        let contents = &read[at];
-        if contents.end < length {
-            let (path, end) = (files[at].path, contents.end);
-            return Err(format!("{path}: {length} bytes were accepted, only {end} are readable"));
+    if base.is_none() {
+        for &old in accepted_then {
+            events.extend(find_accepted(files, old, files[started].path)?.events_until(old.length));
+            accepted.push(old);
         }
-        events.extend(events_until(contents, length));
-        accepted.push((epoch, length));
     }
-    events.extend(events_until(&read[newest], read[newest].end));
-    accepted.push((files[newest].epoch, read[newest].end));
+    for file in chain {
+        events.extend(file.events_until(file.contents.end));
+        accepted.push(AcceptedFile { epoch: file.epoch, index: file.index, length: file.contents.end });
+    }
     Ok((events, accepted))
 }
 
-/// Refuses a file whose good prefix is followed by something that no crash leaves.
-fn check(file: &LogFile<'_>, contents: &FileContents) -> Result<(), String> {
-    match &contents.tail {
-        Tail::Clean | Tail::Torn { .. } => Ok(()),
-        Tail::Damaged { offset, what } => Err(format!("{} at offset {offset}: {what}", file.path)),
-    }
-}
-
-fn epoch_started(contents: &FileContents) -> Option<(u64, &[(FencingToken, u64)])> {
-    match &contents.records.first()?.1.event {
-        JobEvent::EpochStarted { fingerprint, accepted, .. } => Some((*fingerprint, accepted)),
-        _ => None,
-    }
-}
-
-fn events_until(contents: &FileContents, length: u64) -> impl Iterator<Item = JobEvent> {
-    contents
-        .records
-        .iter()
-        .filter(move |(offset, _)| *offset < length)
-        .map(|(_, record)| record.event.clone())
-        .filter(|event| !matches!(event, JobEvent::EpochStarted { .. }))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::ids::{ExecutionVertexId, JobVertexId};
-
-    const JOB: u64 = 42;
-
-    fn event(subtask: u32) -> JobEvent {
-        JobEvent::ExecutionVertexReset { subtasks: vec![ExecutionVertexId::new(JobVertexId(0), subtask)] }
-    }
-
-    fn file(epoch: u64, accepted: &[(u64, usize)], subtasks: &[u32]) -> Vec<u8> {
-        let token = FencingToken(epoch);
-        let accepted = accepted.iter().map(|&(epoch, length)| (FencingToken(epoch), length as u64)).collect();
-        let mut bytes = record::header().to_vec();
-        let start = JobEvent::EpochStarted { token, fingerprint: JOB, accepted };
-        record::write_record(&mut bytes, 0, token, &start);
-        for (i, &subtask) in subtasks.iter().enumerate() {
-            record::write_record(&mut bytes, i as u64 + 1, token, &event(subtask));
+/// Checks that nothing is missing from the files of an epoch: all but the last must be whole.
+fn check_chain(chain: &[&ReadFile<'_>]) -> Result<(), String> {
+    for pair in chain.windows(2) {
+        let (file, next) = (pair[0], pair[1]);
+        let missing = file.index.wrapping_add(1);
+        if missing != next.index {
+            return Err(format!("{} is followed by {}: file {missing} is missing", file.path, next.path));
         }
-        bytes
+        if let Tail::Torn { offset } = file.contents.tail {
+            return Err(format!("{} at offset {offset}: torn, though {} follows it", file.path, next.path));
+        }
+        file.check()?;
+        if let (Some(last), Some(first)) = (file.contents.records.last(), next.contents.records.first())
+            && last.1.sequence.checked_add(1) != Some(first.1.sequence)
+        {
+            let (path, offset) = (next.path, first.0);
+            let (last, found) = (last.1.sequence, first.1.sequence);
+            return Err(format!("{path} at offset {offset}: record {found} behind record {last}"));
+        }
+    }
+    chain.last().map_or(Ok(()), |last| last.check())
+}
+
+fn find_accepted<'f, 'a>(
+    files: &'f [ReadFile<'a>],
+    accepted: AcceptedFile,
+    by: &str,
+) -> Result<&'f ReadFile<'a>, String> {
+    let AcceptedFile { epoch, index, length } = accepted;
+    let file = files.iter().find(|file| file.epoch == epoch && file.index == index).ok_or_else(|| {
+        format!("{by} accepts {length} bytes of file {index} of epoch {epoch}, which is missing")
+    })?;
+    if file.contents.end < length {
+        let (path, end) = (file.path, file.contents.end);
+        return Err(format!("{path} at offset {end}: {length} bytes were accepted, only {end} are readable"));
+    }
+    Ok(file)
+}
+
+struct ReadFile<'a> {
+    path: &'a str,
+    epoch: FencingToken,
+    index: u32,
+    contents: FileContents,
+}
+
+impl<'a> ReadFile<'a> {
+    fn of(file: &LogFile<'a>) -> Self {
+        let contents = record::read_file(file.bytes, file.epoch);
+        Self { path: file.path, epoch: file.epoch, index: file.index, contents }
     }
 
-    fn run(files: &[(u64, &[u8])]) -> Outcome {
-        let files: Vec<LogFile<'_>> = files
+    /// Refuses a file whose good prefix is followed by something that no crash leaves.
+    fn check(&self) -> Result<(), String> {
+        match &self.contents.tail {
+            Tail::Clean | Tail::Torn { .. } => Ok(()),
+            Tail::Damaged { offset, what } => Err(format!("{} at offset {offset}: {what}", self.path)),
+        }
+    }
+
+    const fn is_empty(&self) -> bool {
+        self.contents.records.is_empty()
+    }
+
+    fn first(&self) -> Option<&JobEvent> {
+        self.contents.records.first().map(|(_, Record { event, .. })| event)
+    }
+
+    fn begins_with_base(&self) -> bool {
+        matches!(self.first(), Some(JobEvent::BaseRecorded { .. }))
+    }
+
+    fn epoch_started(&self) -> Option<(u64, &[AcceptedFile])> {
+        match self.first()? {
+            JobEvent::EpochStarted { fingerprint, accepted, .. } => Some((*fingerprint, accepted)),
+            _ => None,
+        }
+    }
+
+    fn events_until(&self, length: u64) -> impl Iterator<Item = JobEvent> {
+        self.contents
+            .records
             .iter()
-            .map(|&(epoch, bytes)| LogFile { path: "log", epoch: FencingToken(epoch), bytes })
-            .collect();
-        replay(&files, JOB)
-    }
-
-    #[test]
-    fn epochs_add_up_in_order() {
-        let first = file(1, &[], &[10, 11]);
-        let second = file(2, &[(1, first.len())], &[20]);
-        let outcome = run(&[(1, &first), (2, &second)]);
-        assert_eq!(outcome.replay.events, [event(10), event(11), event(20)]);
-        assert_eq!(
-            outcome.accepted,
-            [(FencingToken(1), first.len() as u64), (FencingToken(2), second.len() as u64)]
-        );
-    }
-
-    #[test]
-    fn b7_what_an_old_leader_adds_after_its_file_was_accepted_does_not_exist() {
-        let accepted = file(1, &[], &[10]).len();
-        let first = file(1, &[], &[10, 11]);
-        let second = file(2, &[(1, accepted)], &[20]);
-        assert_eq!(run(&[(1, &first), (2, &second)]).replay.events, [event(10), event(20)]);
-    }
-
-    #[test]
-    fn a_file_that_no_newer_epoch_accepted_does_not_exist() {
-        let first = file(1, &[], &[10]);
-        let second = file(2, &[(1, first.len())], &[20]);
-        let third = file(3, &[(1, first.len())], &[30]);
-        let outcome = run(&[(1, &first), (2, &second), (3, &third)]);
-        assert_eq!(outcome.replay.events, [event(10), event(30)]);
-    }
-
-    #[test]
-    fn b6_an_empty_or_begun_newest_file_is_no_history() {
-        let first = file(1, &[], &[10]);
-        let whole = file(2, &[(1, first.len())], &[]);
-        for cut in 0..whole.len() {
-            let outcome = run(&[(1, &first), (2, &whole[..cut])]);
-            assert_eq!(outcome.replay.events, [event(10)], "cut at {cut}");
-            assert_eq!(outcome.replay.damage, None);
-        }
-        assert_eq!(run(&[(1, b"")]).replay, Replay::default());
-    }
-
-    #[test]
-    fn b12_a_torn_tail_ends_the_log() {
-        let first = file(1, &[], &[10, 11]);
-        let outcome = run(&[(1, &first[..first.len() - 1])]);
-        assert_eq!(outcome.replay.events, [event(10)]);
-        assert_eq!(outcome.accepted, [(FencingToken(1), file(1, &[], &[10]).len() as u64)]);
-    }
-
-    #[test]
-    fn damage_in_the_middle_gives_the_reason_and_accepts_nothing() {
-        let mut first = file(1, &[], &[10, 11]);
-        let at = file(1, &[], &[]).len();
-        first[at + 9] ^= 1;
-        let outcome = run(&[(1, &first)]);
-        assert!(outcome.replay.events.is_empty() && outcome.accepted.is_empty());
-        assert!(outcome.replay.damage.unwrap().starts_with(&format!("log at offset {at}: ")));
-    }
-
-    #[test]
-    fn an_accepted_file_that_lost_bytes_or_is_gone_is_damage() {
-        let first = file(1, &[], &[10]);
-        let second = file(2, &[(1, first.len())], &[20]);
-        assert!(run(&[(1, &first[..first.len() - 1]), (2, &second)]).replay.damage.is_some());
-        assert!(run(&[(2, &second)]).replay.damage.unwrap().contains("missing"));
-    }
-
-    #[test]
-    fn a_log_of_another_job_is_refused() {
-        let first = file(1, &[], &[10]);
-        let files = [LogFile { path: "log", epoch: FencingToken(1), bytes: &first }];
-        assert!(replay(&files, JOB + 1).replay.damage.unwrap().contains("another job"));
+            .filter(move |(offset, _)| *offset < length)
+            .map(|(_, record)| record.event.clone())
+            .filter(|event| !matches!(event, JobEvent::EpochStarted { .. }))
     }
 }

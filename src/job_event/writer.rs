@@ -1,11 +1,19 @@
 //! The writer of the job event store: an actor of its own, so that no disk operation ever holds up
 //! the JobMaster (FLIP-383, "Persistent JobEventStore", features 1 and 2).
 //!
-//! It reads the logs of earlier epochs once, opens a file for the new epoch, and then appends. It
-//! decides only when to flush: when the buffer is full, when its oldest event has waited for the
-//! flush interval, or when it is told to. A flush is an append and a sync; only then are its events
-//! durable, and the JobMaster is told. It never drops an event silently: an error ends recording
-//! and is reported.
+//! It reads the logs of earlier epochs once (`opening`), begins a file for the new epoch, and then
+//! appends. It decides only when to flush: when the buffer is full, when its oldest event has waited
+//! for the flush interval, when a file is to end, or when it is told to. The buffer is full when it
+//! holds `write-buffer.size` bytes as they go to disk, what frames a record included; a larger record
+//! goes through at once. A flush is an append and a sync; only then are its events durable, and the
+//! JobMaster is told. A cut ends the file behind its event; the next event begins another. A file is
+//! durable with its name before anything in it counts.
+//!
+//! It never drops an event silently, and never gives up. An error of the disk is reported once; what
+//! was not durable then is dropped. After a while a new file is begun, never the old one continued,
+//! for nobody knows what of the failed operation reached the disk. Its first record is a base: all
+//! that counts at that time. So the log is at any moment a prefix of what happened, followed by what
+//! happened from a base on.
 
 use std::sync::Arc;
 
@@ -16,14 +24,23 @@ use crate::config::Configuration;
 use crate::disk::{DiskOp, DiskOutput, DiskResult};
 use crate::ids::{Address, ExecutionAttemptId, FencingToken};
 use crate::message::{
-    JobEventStoreFailed, JobEventStoreOpened, JobEventsCleared, JobEventsDurable, Message, OpenJobEventStore,
+    JobEventStoreFailed, JobEventStoreOpened, JobEventStoreRecovered, JobEventsCleared, JobEventsDurable,
+    Message, WriteJobEvent,
 };
 use crate::note::Note;
 
-use super::replay::{LogFile, replay};
 use super::{JobEvent, StoreFailure, record};
 
+mod opening;
+mod queue;
+#[cfg(test)]
+mod tests;
+
+use opening::{Adopting, Reading};
+use queue::{Batch, Queue};
+
 const FLUSH: TimerId = TimerId(1);
+const RETRY: TimerId = TimerId(2);
 
 /// The writer actor of a JobManager process.
 #[derive(Debug)]
@@ -33,6 +50,12 @@ pub struct JobEventWriter {
     fingerprint: u64,
     state: State,
     pending: Pending<Step>,
+    /// Index of the next file of this epoch.
+    next_index: u32,
+    /// Whether a file says durably that the epoch began.
+    begun: bool,
+    /// Whether the JobMaster thinks that the store works, or waits to hear.
+    trusted: bool,
 }
 
 #[derive(Debug)]
@@ -40,62 +63,67 @@ enum State {
     /// Not told to open yet.
     Closed,
     /// Collecting the contents of the files of earlier epochs.
-    Reading {
-        files: Vec<OldFile>,
-        missing: usize,
-    },
+    Reading(Reading),
     /// Making what was read of earlier epochs durable: their last bytes may have been written but
     /// not synced when their leader died, and from now on decisions rest on them.
-    Adopting {
-        left: usize,
-        replay: Arc<super::Replay>,
-        header: Bytes,
+    Adopting(Adopting),
+    /// Making a file durable before any event is taken: the epoch's first, with what older ones say,
+    /// or the first after a failure.
+    Beginning {
+        replay: Option<Arc<super::Replay>>,
     },
-    /// Making the new epoch's file durable.
-    Creating {
-        replay: Arc<super::Replay>,
-        header: Bytes,
+    Writing(Writing),
+    /// An operation failed: tries again when a timer fires. With `empty_file`, the newest file is
+    /// durable and holds nothing, so it can be used.
+    Failing {
+        empty_file: bool,
     },
-    Open(OpenFile),
     /// Deleting all files.
     Clearing {
         left: usize,
     },
-    /// An operation failed, or the log is cleared: nothing is written any more.
+    /// The log is cleared.
     Ended,
 }
 
 #[derive(Debug)]
-struct OldFile {
-    epoch: FencingToken,
-    path: String,
-    bytes: Bytes,
+struct Writing {
+    file: FileState,
+    queue: Queue,
+    /// Whether the file that the next event goes to has no record yet.
+    empty: bool,
+    /// Nothing but a base is taken: what was on its way when the store failed is not wanted.
+    wants_base: bool,
+    timer_set: bool,
 }
 
-#[derive(Debug, Default)]
-struct OpenFile {
-    buffer: Vec<u8>,
-    /// Last event in the buffer or before it.
-    buffered: u64,
-    /// Last event of the append that is under way.
-    writing: Option<u64>,
-    timer_set: bool,
-    /// Flush again when the append under way is done.
-    flush_again: bool,
+/// What happens to the file in use; one operation at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FileState {
+    /// The last one ended; the next event begins another.
+    Absent,
+    Beginning,
+    Idle,
+    Flushing {
+        last: u64,
+        cut: bool,
+    },
+    Closing,
 }
 
 /// What a disk operation is for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum Step {
     List,
     Read(usize),
     SyncOld,
-    Create,
+    Create { header: Bytes },
     AppendHeader,
     SyncHeader,
     SyncDirectory,
     Append,
     Sync,
+    Close,
     ListToClear,
     Delete,
 }
@@ -108,6 +136,9 @@ impl JobEventWriter {
             fingerprint: 0,
             state: State::Closed,
             pending: Pending::default(),
+            next_index: 0,
+            begun: false,
+            trusted: true,
         }
     }
 
@@ -116,9 +147,9 @@ impl JobEventWriter {
         format!("{}/job-events", config.cluster_id)
     }
 
-    /// The file of an epoch.
-    pub fn path(config: &Configuration, epoch: FencingToken) -> String {
-        format!("{}/events.{epoch}", Self::directory(config))
+    /// File `index`, from 0, of an epoch.
+    pub fn path(config: &Configuration, epoch: FencingToken, index: u32) -> String {
+        format!("{}/events.{epoch}.{index}", Self::directory(config))
     }
 
     fn disk(&mut self, step: Step, action: DiskOp, out: &mut Outbox) {
@@ -126,175 +157,206 @@ impl JobEventWriter {
         out.disk(op, self.config.job_event_volume, Purpose::JobEvent, action);
     }
 
+    /// The newest file of this epoch.
     fn current(&self) -> String {
-        Self::path(&self.config, self.token)
+        Self::path(&self.config, self.token, self.next_index.saturating_sub(1))
     }
 
-    fn open(&mut self, message: &OpenJobEventStore, out: &mut Outbox) {
-        self.token = message.token;
-        self.fingerprint = message.fingerprint;
-        self.state = State::Reading { files: Vec::new(), missing: 0 };
-        self.disk(Step::List, DiskOp::List { path: Self::directory(&self.config) }, out);
-    }
-
-    fn read_files(&mut self, output: DiskOutput, out: &mut Outbox) {
-        let DiskOutput::Entries(entries) = output else { return };
-        let mut files: Vec<OldFile> = Vec::new();
-        let mut lengths = Vec::new();
-        for entry in entries {
-            if let Some(epoch) = epoch_of(&entry.path).filter(|epoch| *epoch < self.token) {
-                files.push(OldFile { epoch, path: entry.path, bytes: Bytes::new() });
-                lengths.push(entry.length);
-            }
-        }
-        // `List` sorts by path, in which 10 comes before 9.
-        let mut order: Vec<usize> = (0..files.len()).collect();
-        order.sort_by_key(|&i| files[i].epoch);
-        let mut sorted = Vec::new();
-        for (to, &from) in order.iter().enumerate() {
-            let file = &files[from];
-            sorted.push(OldFile { epoch: file.epoch, path: file.path.clone(), bytes: Bytes::new() });
-            let read = DiskOp::ReadRange { path: file.path.clone(), offset: 0, length: lengths[from] };
-            self.disk(Step::Read(to), read, out);
-        }
-        let missing = sorted.len();
-        self.state = State::Reading { files: sorted, missing };
-        if missing == 0 {
-            self.adopt(out);
-        }
-    }
-
-    fn adopt(&mut self, out: &mut Outbox) {
-        let State::Reading { files, .. } = &self.state else { return };
-        let files: Vec<LogFile<'_>> = files
-            .iter()
-            .map(|file| LogFile { path: &file.path, epoch: file.epoch, bytes: &file.bytes })
-            .collect();
-        let outcome = replay(&files, self.fingerprint);
-        let accepted =
-            files.iter().filter(|file| outcome.accepted.iter().any(|(epoch, _)| *epoch == file.epoch));
-        let accepted: Vec<String> = accepted.map(|file| file.path.to_owned()).collect();
-        let mut header = record::header().to_vec();
-        let started = JobEvent::EpochStarted {
-            token: self.token,
-            fingerprint: self.fingerprint,
-            accepted: outcome.accepted,
-        };
-        record::write_record(&mut header, 0, self.token, &started);
-        self.state =
-            State::Adopting { left: accepted.len(), replay: Arc::new(outcome.replay), header: header.into() };
-        for path in accepted {
-            self.disk(Step::SyncOld, DiskOp::Sync { path }, out);
-        }
-        self.create(out);
-    }
-
-    fn create(&mut self, out: &mut Outbox) {
-        let State::Adopting { left: 0, replay, header } = &mut self.state else { return };
-        let (replay, header) = (Arc::clone(replay), std::mem::take(header));
-        self.state = State::Creating { replay, header };
+    fn create(&mut self, header: Bytes, out: &mut Outbox) {
+        self.next_index += 1;
         let path = self.current();
-        self.disk(Step::Create, DiskOp::CreateNew { path }, out);
+        self.disk(Step::Create { header }, DiskOp::CreateNew { path }, out);
     }
 
-    fn write(&mut self, now: Time, sequence: u64, event: &JobEvent, out: &mut Outbox) {
+    fn write(&mut self, now: Time, message: &WriteJobEvent, out: &mut Outbox) {
         let (token, interval) = (self.token, self.config.flush_interval);
-        let State::Open(open) = &mut self.state else { return };
-        let before = open.buffer.len();
-        record::write_record(&mut open.buffer, sequence, token, event);
-        if open.buffer.len() - before > record::RECORD_OVERHEAD + record::MAX_PAYLOAD {
-            // Replay would take it for a torn tail, and what follows for damage.
-            let message =
-                format!("event {sequence} is longer than the {} bytes of a record", record::MAX_PAYLOAD);
-            return self.fail(message, out);
+        let WriteJobEvent { sequence, event, cut } = message;
+        let State::Writing(writing) = &mut self.state else { return };
+        let is_base = matches!(**event, JobEvent::BaseRecorded { .. });
+        if writing.wants_base && !is_base {
+            return;
         }
-        open.buffered = sequence;
-        out.note(Note::EventBuffered { token, sequence, finished: finished_attempt(event) });
-        if open.buffer.len() as u64 >= self.config.write_buffer_size.0 || interval.is_zero() {
-            self.flush(out);
-        } else if !open.timer_set {
-            open.timer_set = true;
+        if is_base && !writing.empty {
+            writing.queue.cut();
+        }
+        let length = writing.queue.push(token, *sequence, event);
+        if length > record::RECORD_OVERHEAD + record::MAX_PAYLOAD {
+            // Replay would take it for a torn tail, and what follows for damage.
+            let what = if is_base { "the base" } else { "the event" };
+            let message =
+                format!("{what} {sequence} is longer than the {} bytes of a record", record::MAX_PAYLOAD);
+            let empty_file = writing.wants_base && writing.file == FileState::Idle;
+            return self.fail(now, message, empty_file, out);
+        }
+        writing.wants_base = false;
+        writing.empty = *cut;
+        out.note(Note::EventBuffered { token, sequence: *sequence, finished: finished_attempt(event) });
+        if *cut {
+            writing.queue.cut();
+        }
+        if *cut || interval.is_zero() || writing.queue.collected() as u64 >= self.config.write_buffer_size.0 {
+            return self.flush(out);
+        }
+        if !std::mem::replace(&mut writing.timer_set, true) {
             out.set_timer(FLUSH, now + interval);
         }
+        self.advance(out);
     }
 
+    /// Has all that is collected written as soon as the file is free.
     fn flush(&mut self, out: &mut Outbox) {
-        let State::Open(open) = &mut self.state else { return };
-        if open.writing.is_some() {
-            open.flush_again = true;
-            return;
-        }
-        if open.buffer.is_empty() {
-            return;
-        }
-        if std::mem::take(&mut open.timer_set) {
+        let State::Writing(writing) = &mut self.state else { return };
+        if std::mem::take(&mut writing.timer_set) {
             out.cancel_timer(FLUSH);
         }
-        open.flush_again = false;
-        open.writing = Some(open.buffered);
-        let bytes = Bytes::from(std::mem::take(&mut open.buffer));
-        let path = self.current();
-        self.disk(Step::Append, DiskOp::Append { path, bytes }, out);
+        writing.queue.flush();
+        self.advance(out);
+    }
+
+    /// Begins whatever can be done with the file now.
+    fn advance(&mut self, out: &mut Outbox) {
+        let State::Writing(writing) = &mut self.state else { return };
+        match writing.file {
+            FileState::Absent if !writing.queue.is_empty() => {
+                writing.file = FileState::Beginning;
+                self.create(Bytes::copy_from_slice(&record::header()), out);
+            }
+            FileState::Idle => {
+                let Some(Batch { bytes, last, cut, .. }) = writing.queue.take_due() else { return };
+                let path = Self::path(&self.config, self.token, self.next_index.saturating_sub(1));
+                if bytes.is_empty() {
+                    writing.file = FileState::Closing;
+                    return self.disk(Step::Close, DiskOp::Close { path }, out);
+                }
+                writing.file = FileState::Flushing { last, cut };
+                self.disk(Step::Append, DiskOp::Append { path, bytes: bytes.into() }, out);
+            }
+            _ => {}
+        }
+    }
+
+    fn flushed(&mut self, out: &mut Outbox) {
+        let State::Writing(writing) = &mut self.state else { return };
+        let FileState::Flushing { last: sequence, cut } = writing.file else { return };
+        writing.file = if cut { FileState::Closing } else { FileState::Idle };
+        out.note(Note::EventsDurable { token: self.token, sequence });
+        out.send(Address::MASTER, JobEventsDurable { token: self.token, sequence });
+        if cut {
+            let path = self.current();
+            return self.disk(Step::Close, DiskOp::Close { path }, out);
+        }
+        self.advance(out);
+    }
+
+    /// The file is durable with its name.
+    fn file_begun(&mut self, out: &mut Outbox) {
+        match &mut self.state {
+            State::Beginning { replay } => {
+                let replay = replay.take();
+                self.trusted = true;
+                self.state = State::Writing(Writing {
+                    file: FileState::Idle,
+                    queue: Queue::default(),
+                    empty: replay.is_none(),
+                    wants_base: replay.is_none(),
+                    timer_set: false,
+                });
+                let token = self.token;
+                match replay {
+                    Some(replay) => {
+                        self.begun = true;
+                        out.send(Address::MASTER, JobEventStoreOpened { token, replay });
+                    }
+                    None => out.send(Address::MASTER, JobEventStoreRecovered { token }),
+                }
+            }
+            State::Writing(writing) => {
+                writing.file = FileState::Idle;
+                self.advance(out);
+            }
+            _ => {}
+        }
+    }
+
+    /// What is not durable is dropped, for the file must not be written behind; a new one is tried
+    /// after a while.
+    fn fail(&mut self, now: Time, message: String, empty_file: bool, out: &mut Outbox) {
+        self.pending.forget_all();
+        if let State::Writing(Writing { timer_set: true, .. }) = self.state {
+            out.cancel_timer(FLUSH);
+        }
+        self.state = State::Failing { empty_file };
+        out.set_timer(RETRY, now + self.config.registration_retry);
+        if std::mem::take(&mut self.trusted) {
+            let failure = StoreFailure { message };
+            out.send(Address::MASTER, JobEventStoreFailed { token: self.token, failure });
+        }
+    }
+
+    fn retry(&mut self, out: &mut Outbox) {
+        let State::Failing { empty_file } = self.state else { return };
+        if !self.begun {
+            return self.read(out);
+        }
+        self.state = State::Beginning { replay: None };
+        if empty_file {
+            self.file_begun(out);
+        } else {
+            self.create(Bytes::copy_from_slice(&record::header()), out);
+        }
     }
 
     fn clear(&mut self, out: &mut Outbox) {
-        if let State::Open(OpenFile { timer_set: true, .. }) = self.state {
-            out.cancel_timer(FLUSH);
+        match self.state {
+            State::Writing(Writing { timer_set: true, .. }) => out.cancel_timer(FLUSH),
+            State::Failing { .. } => out.cancel_timer(RETRY),
+            _ => {}
         }
         self.pending.forget_all();
         self.state = State::Clearing { left: 0 };
         self.disk(Step::ListToClear, DiskOp::List { path: Self::directory(&self.config) }, out);
     }
 
-    fn completed(&mut self, op: DiskOpId, result: DiskResult, out: &mut Outbox) {
+    fn cleared(&mut self, out: &mut Outbox) {
+        if matches!(self.state, State::Clearing { left: 0 }) {
+            self.state = State::Ended;
+            out.send(Address::MASTER, JobEventsCleared {});
+        }
+    }
+
+    fn completed(&mut self, now: Time, op: DiskOpId, result: DiskResult, out: &mut Outbox) {
         let Some(step) = self.pending.complete(op) else { return };
         let output = match result {
             Ok(output) => output,
-            Err(error) => return self.fail(error.to_string(), out),
+            Err(error) if matches!(self.state, State::Clearing { .. }) => {
+                // Nothing will read it, for the job's end is durable.
+                out.note(Note::Warning { text: format!("the job event log stays behind: {error}") });
+                self.pending.forget_all();
+                self.state = State::Clearing { left: 0 };
+                return self.cleared(out);
+            }
+            Err(error) => return self.fail(now, error.to_string(), false, out),
         };
         let path = self.current();
         match step {
             Step::List => self.read_files(output, out),
-            Step::Read(index) => {
-                let State::Reading { files, missing } = &mut self.state else { return };
-                let DiskOutput::Data(bytes) = output else { return };
-                files[index].bytes = bytes;
-                *missing -= 1;
-                if *missing == 0 {
-                    self.adopt(out);
-                }
-            }
-            Step::SyncOld => {
-                let State::Adopting { left, .. } = &mut self.state else { return };
-                *left -= 1;
-                self.create(out);
-            }
-            Step::Create => {
-                let State::Creating { header, .. } = &mut self.state else { return };
-                let bytes = std::mem::take(header);
-                self.disk(Step::AppendHeader, DiskOp::Append { path, bytes }, out);
+            Step::Read(index) => self.file_read(index, output, out),
+            Step::SyncOld => self.old_synced(out),
+            Step::Create { header } => {
+                self.disk(Step::AppendHeader, DiskOp::Append { path, bytes: header }, out);
             }
             Step::AppendHeader => self.disk(Step::SyncHeader, DiskOp::Sync { path }, out),
             Step::SyncHeader => {
                 let path = Self::directory(&self.config);
                 self.disk(Step::SyncDirectory, DiskOp::SyncDirectory { path }, out);
             }
-            Step::SyncDirectory => {
-                let State::Creating { replay, .. } = &self.state else { return };
-                let replay = Arc::clone(replay);
-                self.state = State::Open(OpenFile::default());
-                out.send(Address::MASTER, JobEventStoreOpened { token: self.token, replay });
-            }
+            Step::SyncDirectory => self.file_begun(out),
             Step::Append => self.disk(Step::Sync, DiskOp::Sync { path }, out),
-            Step::Sync => {
-                let State::Open(open) = &mut self.state else { return };
-                let Some(sequence) = open.writing.take() else { return };
-                let again = open.flush_again;
-                out.note(Note::EventsDurable { token: self.token, sequence });
-                out.send(Address::MASTER, JobEventsDurable { token: self.token, sequence });
-                if again {
-                    self.flush(out);
-                }
+            Step::Sync => self.flushed(out),
+            Step::Close => {
+                let State::Writing(writing) = &mut self.state else { return };
+                writing.file = FileState::Absent;
+                self.advance(out);
             }
             Step::ListToClear => {
                 let DiskOutput::Entries(entries) = output else { return };
@@ -311,21 +373,6 @@ impl JobEventWriter {
             }
         }
     }
-
-    /// Recording ends; what was not durable is not.
-    fn fail(&mut self, message: String, out: &mut Outbox) {
-        self.pending.forget_all();
-        self.state = State::Ended;
-        let failure = StoreFailure { message };
-        out.send(Address::MASTER, JobEventStoreFailed { token: self.token, failure });
-    }
-
-    fn cleared(&mut self, out: &mut Outbox) {
-        if matches!(self.state, State::Clearing { left: 0 }) {
-            self.state = State::Ended;
-            out.send(Address::MASTER, JobEventsCleared {});
-        }
-    }
 }
 
 impl Actor for JobEventWriter {
@@ -333,25 +380,22 @@ impl Actor for JobEventWriter {
         match event {
             Event::Message { message, .. } => match message {
                 Message::OpenJobEventStore(message) => self.open(&message, out),
-                Message::WriteJobEvent(message) => self.write(now, message.sequence, &message.event, out),
+                Message::WriteJobEvent(message) => self.write(now, &message, out),
                 Message::FlushJobEvents(_) => self.flush(out),
                 Message::ClearJobEvents(_) => self.clear(out),
                 _ => {}
             },
             Event::Timer(FLUSH) => {
-                if let State::Open(open) = &mut self.state {
-                    open.timer_set = false;
+                if let State::Writing(writing) = &mut self.state {
+                    writing.timer_set = false;
                 }
                 self.flush(out);
             }
-            Event::Disk { op, result } => self.completed(op, result, out),
+            Event::Timer(RETRY) => self.retry(out),
+            Event::Disk { op, result } => self.completed(now, op, result, out),
             Event::Start | Event::Timer(_) => {}
         }
     }
-}
-
-fn epoch_of(path: &str) -> Option<FencingToken> {
-    path.rsplit('/').next()?.strip_prefix("events.")?.parse().ok().map(FencingToken)
 }
 
 fn finished_attempt(event: &JobEvent) -> Option<ExecutionAttemptId> {
@@ -360,6 +404,3 @@ fn finished_attempt(event: &JobEvent) -> Option<ExecutionAttemptId> {
         _ => None,
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -12,7 +12,7 @@ use crate::message::{
 use crate::note::Note;
 use crate::scheduler::RestartBackoff;
 
-use super::{CONTEND, HEARTBEAT, JobMaster, Phase, RENEW_LEASE};
+use super::{CONTEND, HEARTBEAT, JobMaster, Phase, RECOVERY_TIMEOUT, RENEW_LEASE};
 
 impl JobMaster {
     pub(super) fn contend(&mut self, now: Time, out: &mut Outbox) {
@@ -65,7 +65,9 @@ impl JobMaster {
             return;
         }
         if self.boot.config.job_recovery_enabled {
+            self.recording.begin();
             self.enter(Phase::OpeningStore, out);
+            out.set_timer(RECOVERY_TIMEOUT, now + self.boot.config.previous_worker_recovery_timeout);
             let fingerprint = self.log_fingerprint();
             out.send(Address::WRITER, OpenJobEventStore { token: self.token, fingerprint });
         } else {

@@ -73,7 +73,7 @@ enum Phase {
     Contending,
     /// Waits for the HA service to store the job.
     RecordingJob,
-    /// Waits for the event store to be read and opened.
+    /// Waits for the event store to be read and opened, at most as long as for partitions.
     OpeningStore,
     /// Waits for the partitions that the log says exist.
     Reconciling,
@@ -205,10 +205,18 @@ impl JobMaster {
     fn writer_said(&mut self, now: Time, message: Message, out: &mut Outbox) {
         match message {
             Message::JobEventStoreOpened(message) if message.token == self.token => {
-                self.store_opened(now, &message.replay, out);
+                if matches!(self.phase, Phase::OpeningStore) {
+                    self.recording.begin();
+                    self.store_opened(now, &message.replay, out);
+                } else {
+                    self.store_recovered(out);
+                }
             }
             Message::JobEventStoreFailed(message) if message.token == self.token => {
-                self.store_failed(&message.failure, out);
+                self.store_failed(now, &message.failure, out);
+            }
+            Message::JobEventStoreRecovered(message) if message.token == self.token => {
+                self.store_recovered(out);
             }
             Message::JobEventsCleared(_) if matches!(self.phase, Phase::Done { .. }) => {
                 out.exit(ExitStatus::Success);
@@ -250,7 +258,7 @@ impl Actor for JobMaster {
             Event::Timer(CONTEND) => self.contend(now, out),
             Event::Timer(RENEW_LEASE) => self.renew_lease(now, out),
             Event::Timer(HEARTBEAT) => self.heartbeat(now, out),
-            Event::Timer(RECOVERY_TIMEOUT) => self.close_recovery_window(now, out),
+            Event::Timer(RECOVERY_TIMEOUT) => self.recovery_timed_out(now, out),
             Event::Timer(RESTART) => {
                 self.change(out, |master| master.restart_at = None);
                 self.schedule(out);

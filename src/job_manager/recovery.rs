@@ -26,7 +26,6 @@ impl JobMaster {
         if !matches!(self.phase, Phase::OpeningStore | Phase::RecordingJob | Phase::Contending) {
             return;
         }
-        self.recording.open = self.boot.config.job_recovery_enabled;
         let mut events = replay.events.as_slice();
         if self.is_planted(PlantedBug::SkipLastRecord) {
             events = events.split_last().map_or(events, |(_, rest)| rest);

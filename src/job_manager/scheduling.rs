@@ -252,7 +252,12 @@ impl JobMaster {
         let results: Vec<_> = finish.partitions.iter().map(|partition| partition.partition).collect();
         out.note(Note::FinishAccepted { attempt, splits, inputs });
         let coordinators = self.snapshots_with(now, id.vertex);
-        let sequence = self.record_event(JobEvent::ExecutionVertexFinished { finish, coordinators }, out);
+        let event = JobEvent::ExecutionVertexFinished { finish, coordinators };
+        let sequence = if self.execution.is_vertex_finished(id.vertex) {
+            self.record_last_finish(event, out)
+        } else {
+            self.record_event(event, out)
+        };
         let mut consumed = self.consumed_by(id);
         // A determinate subtask that ran again may have results that all have read before.
         consumed.extend(results.into_iter().filter(|p| !self.execution.is_needed(p.data_set, p.index())));

@@ -9,6 +9,7 @@ mod failures;
 mod late_workers;
 mod recovery;
 mod running;
+mod store;
 
 use bytes::Bytes;
 

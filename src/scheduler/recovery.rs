@@ -35,35 +35,18 @@ pub fn fold(events: &[JobEvent], graph: &JobGraph) -> Result<RecoveredLog, Strin
     let mut log = RecoveredLog::default();
     // Finishes since the latest snapshot of their vertex's coordinator.
     let mut uncovered: BTreeSet<ExecutionVertexId> = BTreeSet::new();
-    let discarded = events.iter().rposition(|event| matches!(event, JobEvent::HistoryDiscarded { .. }));
-    for event in &events[discarded.map_or(0, |at| at + 1)..] {
+    let from = events.iter().rposition(|event| {
+        matches!(event, JobEvent::HistoryDiscarded { .. } | JobEvent::BaseRecorded { .. })
+    });
+    for event in &events[from.unwrap_or(0)..] {
         match event {
-            JobEvent::EpochStarted { .. }
-            | JobEvent::HistoryDiscarded { .. }
-            | JobEvent::BaseRecorded { .. } => {}
+            JobEvent::EpochStarted { .. } | JobEvent::HistoryDiscarded { .. } => {}
             JobEvent::ExecutionJobVertexInitialized { vertex, parallelism, inputs } => {
-                check_initialized(graph, &log, *vertex, *parallelism, inputs)?;
-                log.initialized.insert(*vertex, inputs.clone());
+                log.initialize(graph, *vertex, *parallelism, inputs)?;
             }
             JobEvent::ExecutionVertexFinished { finish, coordinators } => {
-                let attempt = &finish.attempt;
-                let id = attempt.subtask;
-                if log.initialized.get(&id.vertex).is_none_or(|inputs| inputs.len() <= id.subtask as usize) {
-                    return Err(format!(
-                        "{attempt} finished, but {} was never initialized with it",
-                        id.vertex
-                    ));
-                }
-                let is_output = |partition: &PartitionWithMetrics| {
-                    let edge = graph.edges.get(partition.partition.data_set.0 as usize);
-                    partition.partition.producer == *attempt
-                        && edge.is_some_and(|edge| edge.producer == id.vertex)
-                };
-                if !finish.partitions.iter().all(is_output) {
-                    return Err(format!("{attempt} finished with partitions that are not its own"));
-                }
-                log.finished.insert(id, finish.clone());
-                uncovered.insert(id);
+                log.finish(graph, finish)?;
+                uncovered.insert(finish.attempt.subtask);
                 for (vertex, snapshot) in coordinators {
                     uncovered.retain(|id| id.vertex != *vertex);
                     log.coordinators.insert(*vertex, snapshot.clone());
@@ -75,6 +58,15 @@ pub fn fold(events: &[JobEvent], graph: &JobGraph) -> Result<RecoveredLog, Strin
                     uncovered.remove(id);
                 }
             }
+            JobEvent::BaseRecorded { initialized, finished, coordinators } => {
+                for (vertex, inputs) in initialized {
+                    log.initialize(graph, *vertex, inputs.len() as u32, inputs)?;
+                }
+                for finish in finished {
+                    log.finish(graph, finish)?;
+                }
+                log.coordinators.extend(coordinators.iter().cloned());
+            }
         }
     }
     log.reconcile(graph, &uncovered);
@@ -82,6 +74,35 @@ pub fn fold(events: &[JobEvent], graph: &JobGraph) -> Result<RecoveredLog, Strin
 }
 
 impl RecoveredLog {
+    fn initialize(
+        &mut self,
+        graph: &JobGraph,
+        vertex: JobVertexId,
+        parallelism: u32,
+        inputs: &[InputRanges],
+    ) -> Result<(), String> {
+        check_initialized(graph, self, vertex, parallelism, inputs)?;
+        self.initialized.insert(vertex, inputs.to_vec());
+        Ok(())
+    }
+
+    fn finish(&mut self, graph: &JobGraph, finish: &Finish) -> Result<(), String> {
+        let attempt = &finish.attempt;
+        let id = attempt.subtask;
+        if self.initialized.get(&id.vertex).is_none_or(|inputs| inputs.len() <= id.subtask as usize) {
+            return Err(format!("{attempt} finished, but {} was never initialized with it", id.vertex));
+        }
+        let is_output = |partition: &PartitionWithMetrics| {
+            let edge = graph.edges.get(partition.partition.data_set.0 as usize);
+            partition.partition.producer == *attempt && edge.is_some_and(|edge| edge.producer == id.vertex)
+        };
+        if !finish.partitions.iter().all(is_output) {
+            return Err(format!("{attempt} finished with partitions that are not its own"));
+        }
+        self.finished.insert(id, finish.clone());
+        Ok(())
+    }
+
     /// FLIP-383: "we will adjust the execution job vertex to the state at the time of the latest
     /// snapshot [of] operator coordinators".
     fn reconcile(&mut self, graph: &JobGraph, uncovered: &BTreeSet<ExecutionVertexId>) {

@@ -12,7 +12,7 @@ use revenant::ids::{
 };
 use revenant::job_event::record::{FileContents, Tail, header, read_file, write_record};
 use revenant::job_event::replay::{LogFile, replay};
-use revenant::job_event::{Finish, JobEvent};
+use revenant::job_event::{AcceptedFile, Finish, JobEvent, Replay};
 use revenant::message::{Committable, IndexRange, IoMetrics, PartitionWithMetrics};
 use revenant::scheduler::{Bounds, Input, InputRanges, ProducedInput, decide, input_ranges};
 
@@ -43,13 +43,15 @@ fn range() -> impl Strategy<Value = IndexRange> {
 }
 
 fn event() -> impl Strategy<Value = JobEvent> {
-    let started = (any::<u64>(), any::<u64>(), vec((any::<u64>(), any::<u64>()), 0..4)).prop_map(
-        |(token, fingerprint, accepted)| JobEvent::EpochStarted {
+    let started = (any::<u64>(), any::<u64>(), vec((any::<u64>(), any::<u32>(), any::<u64>()), 0..4))
+        .prop_map(|(token, fingerprint, accepted)| JobEvent::EpochStarted {
             token: FencingToken(token),
             fingerprint,
-            accepted: accepted.into_iter().map(|(epoch, length)| (FencingToken(epoch), length)).collect(),
-        },
-    );
+            accepted: accepted
+                .into_iter()
+                .map(|(epoch, index, length)| AcceptedFile { epoch: FencingToken(epoch), index, length })
+                .collect(),
+        });
     let initialized = (any::<u32>(), any::<u32>(), vec(vec((range(), range()), 0..3), 0..3)).prop_map(
         |(vertex, parallelism, inputs)| JobEvent::ExecutionJobVertexInitialized {
             vertex: JobVertexId(vertex),
@@ -103,6 +105,11 @@ fn event() -> impl Strategy<Value = JobEvent> {
     ]
 }
 
+/// An epoch begins once, with its first record.
+fn later_event() -> impl Strategy<Value = JobEvent> {
+    event().prop_filter("a beginning", |event| !matches!(event, JobEvent::EpochStarted { .. }))
+}
+
 fn file(events: &[JobEvent]) -> Vec<u8> {
     let mut bytes = header().to_vec();
     for (sequence, event) in (0..).zip(events) {
@@ -117,8 +124,35 @@ fn read(contents: &FileContents) -> Vec<JobEvent> {
 
 /// Replays the bytes as the log's one file; only that it ends matters.
 fn replay_alone(bytes: &[u8]) {
-    let outcome = replay(&[LogFile { path: "log", epoch: EPOCH, bytes }], 1);
+    let outcome = replay(&[LogFile { path: "log", epoch: EPOCH, index: 0, bytes }], 1);
     assert!(outcome.replay.damage.is_none() || outcome.replay.events.is_empty());
+}
+
+/// A log of one epoch: its files, cut behind some of the events.
+fn files(events: &[JobEvent], cuts: &[bool]) -> Vec<Vec<u8>> {
+    let started = JobEvent::EpochStarted { token: EPOCH, fingerprint: 1, accepted: vec![] };
+    let mut files = vec![header().to_vec()];
+    for (sequence, event) in (0..).zip([&started].into_iter().chain(events)) {
+        let begins_base = matches!(event, JobEvent::BaseRecorded { .. });
+        if sequence > 0 && (begins_base || cuts[(sequence as usize - 1) % cuts.len()]) {
+            files.push(header().to_vec());
+        }
+        let last = files.last_mut().expect("there is one");
+        write_record(last, sequence, EPOCH, event);
+    }
+    files
+}
+
+fn replay_files(files: &[Vec<u8>]) -> Replay {
+    let files: Vec<LogFile<'_>> =
+        (0..).zip(files).map(|(index, bytes)| LogFile { path: "log", epoch: EPOCH, index, bytes }).collect();
+    replay(&files, 1).replay
+}
+
+/// What replay gives for these events: they, from the newest base on.
+fn since_base(events: &[JobEvent]) -> &[JobEvent] {
+    let base = events.iter().rposition(|event| matches!(event, JobEvent::BaseRecorded { .. }));
+    &events[base.unwrap_or(0)..]
 }
 
 /// The same cases everywhere, unless `PROPTEST_RNG_SEED` names others.
@@ -227,6 +261,42 @@ proptest! {
         // Flips of one byte may undo each other.
         prop_assert_eq!(contents.tail == Tail::Clean, bytes == sound);
         replay_alone(&bytes);
+    }
+
+    #[test]
+    fn a_log_of_several_files_cut_anywhere_gives_a_prefix_of_the_events_from_the_newest_base(
+        events in vec(later_event(), 0..8),
+        cuts in vec(any::<bool>(), 1..8),
+        left in any::<proptest::sample::Index>(),
+        cut in any::<proptest::sample::Index>(),
+    ) {
+        let whole = files(&events, &cuts);
+        prop_assert_eq!(replay_files(&whole), Replay { events: since_base(&events).to_vec(), damage: None });
+        // A crash leaves whole files, and a part of the next.
+        let mut files = whole[..=left.index(whole.len())].to_vec();
+        let last = files.last_mut().expect("one is left");
+        last.truncate(cut.index(last.len() + 1));
+        let found = replay_files(&files);
+        prop_assert_eq!(&found.damage, &None);
+        let is_prefix = (0..=events.len()).any(|length| since_base(&events[..length]) == found.events);
+        prop_assert!(is_prefix, "{:?}", found.events);
+    }
+
+    #[test]
+    fn several_files_of_which_a_byte_was_changed_are_damage_or_give_a_prefix(
+        events in vec(later_event(), 0..8),
+        cuts in vec(any::<bool>(), 1..8),
+        of in any::<proptest::sample::Index>(),
+        at in any::<proptest::sample::Index>(),
+        mask in any::<u8>(),
+    ) {
+        let mut files = files(&events, &cuts);
+        let of = of.index(files.len());
+        let at = at.index(files[of].len());
+        files[of][at] ^= mask;
+        let found = replay_files(&files);
+        let is_prefix = (0..=events.len()).any(|length| since_base(&events[..length]) == found.events);
+        prop_assert!(found.damage.is_some() || is_prefix, "{:?}", found.events);
     }
 
     #[test]

@@ -130,6 +130,10 @@ fn step(event: &TraceEvent) -> Option<String> {
         }
         TraceKind::Exited { failure: Some(failure) } => format!("exited: {failure}"),
         TraceKind::Started if event.incarnation > 1 => "started again".to_owned(),
+        TraceKind::DiskFault(fault) => fault.to_string(),
+        TraceKind::LogCorrupted { volume, path, offset } => {
+            format!("{volume}:{path} is corrupted at offset {offset}")
+        }
         TraceKind::LogAfterCrash { volume, path, length } => {
             format!("{volume}:{path} is left with {length} bytes")
         }

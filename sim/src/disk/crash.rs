@@ -20,6 +20,9 @@ impl DisksState {
             .collect();
         for ticket in dying {
             let Some(operation) = self.under_way.remove(&ticket) else { continue };
+            if operation.fails.is_some() {
+                continue;
+            }
             if let Some(operation) = self.what_was_done(operation) {
                 let (_, happening) = self.apply(&operation);
                 self.aftermath.extend(happening);
@@ -69,7 +72,7 @@ impl VolumeImage {
         let mut logs: Vec<String> = Vec::new();
         for names in [&self.names, &self.durable] {
             logs.extend(
-                names.iter().filter(|(_, file)| self.files[**file].is_log).map(|(path, _)| path.clone()),
+                names.iter().filter(|(_, file)| self.files[**file].is_log()).map(|(path, _)| path.clone()),
             );
         }
         for (index, file) in self.files.iter_mut().enumerate() {

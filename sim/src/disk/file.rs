@@ -1,6 +1,7 @@
 //! The bytes of one file, which only grow, and how many of them are durable.
 
 use bytes::{Bytes, BytesMut};
+use revenant::actor::Purpose;
 
 #[derive(Clone, Debug, Default)]
 pub struct File {
@@ -9,13 +10,18 @@ pub struct File {
     pub length: u64,
     /// Bytes from the start that a machine crash cannot take.
     pub durable: u64,
-    /// Whether the file belongs to the job event store.
-    pub is_log: bool,
+    /// What it was made for.
+    pub purpose: Option<Purpose>,
 }
 
 impl File {
-    pub fn new(is_log: bool) -> Self {
-        Self { is_log, ..Self::default() }
+    pub fn new(purpose: Purpose) -> Self {
+        Self { purpose: Some(purpose), ..Self::default() }
+    }
+
+    /// Whether the file belongs to the job event store.
+    pub fn is_log(&self) -> bool {
+        self.purpose == Some(Purpose::JobEvent)
     }
 
     pub fn append(&mut self, bytes: Bytes) {
@@ -48,6 +54,15 @@ impl File {
                 }
                 all.freeze()
             }
+        }
+    }
+
+    /// Flips the lowest bit of the byte at `offset`, if there is one.
+    pub fn flip(&mut self, offset: u64) {
+        let mut all = self.read(0, u64::MAX).to_vec();
+        if let Some(byte) = all.get_mut(offset as usize) {
+            *byte ^= 1;
+            self.pieces = vec![(0, all.into())];
         }
     }
 
@@ -84,5 +99,8 @@ mod tests {
         assert_eq!((file.read(0, 99), file.length), (Bytes::from_static(b"abcde"), 5));
         file.append(Bytes::from_static(b"X"));
         assert_eq!(file.read(3, 9), Bytes::from_static(b"deX"));
+        file.flip(5);
+        file.flip(6);
+        assert_eq!(file.read(3, 9), Bytes::from_static(b"deY"));
     }
 }

@@ -12,6 +12,7 @@
 //! - An operation is applied at the moment at which it completes. One that is under way when its
 //!   process dies is not done, done, or (an append) cut, as the scenario says. Operations under way
 //!   at the same time complete in any order.
+//! - A fault of the disk meets the operations that begin after it (`fault`).
 //!
 //! It is a madsim [`Simulator`]: killing a node decides the fate of what its process had under way
 //! and, if the machine dies, of its volumes.
@@ -25,7 +26,7 @@ use madsim::rand::GlobalRng;
 use madsim::task::NodeId;
 use madsim::time::TimeHandle;
 use revenant::actor::{Purpose, Time};
-use revenant::disk::{DiskError, DiskOp, DiskResult, Volume};
+use revenant::disk::{DiskErrorKind, DiskOp, DiskResult, Volume};
 use revenant::ids::{ActorId, Address, ProcessId};
 
 use crate::draw::{self, Draws};
@@ -33,10 +34,12 @@ use crate::scenario::{self, DurationRange};
 use crate::trace::TraceKind;
 
 mod crash;
+mod fault;
 mod file;
 mod path;
 mod volume;
 
+use fault::Condition;
 use volume::VolumeImage;
 
 /// An operation that has left its actor and is not complete.
@@ -47,6 +50,8 @@ struct Operation {
     volume: Volume,
     purpose: Purpose,
     action: DiskOp,
+    /// With this error, when its time has come.
+    fails: Option<DiskErrorKind>,
 }
 
 /// What happened to the disk, for the trace and the run's hash.
@@ -56,6 +61,8 @@ pub type Happening = (Option<ActorId>, TraceKind);
 pub struct DisksState {
     draws: Draws,
     options: scenario::Disk,
+    /// By the purpose of the files: what is wrong with the disk.
+    conditions: BTreeMap<Purpose, Condition>,
     volumes: BTreeMap<(Volume, Option<ProcessId>), VolumeImage>,
     under_way: BTreeMap<u64, Operation>,
     next_ticket: u64,
@@ -79,6 +86,7 @@ impl DisksState {
         Self {
             draws: Draws::new(seed),
             options,
+            conditions: BTreeMap::new(),
             volumes: BTreeMap::new(),
             under_way: BTreeMap::new(),
             next_ticket: 0,
@@ -104,15 +112,20 @@ impl DisksState {
         let draw = self.draws.draw(draw::Purpose::DiskLatency, (from, purpose, action.kind()));
         let ticket = self.next_ticket;
         self.next_ticket += 1;
-        self.under_way
-            .insert(ticket, Operation { process: from.process, actor: from.actor, volume, purpose, action });
-        (ticket, now + draw.within(range), draw.order)
+        let condition = self.conditions.get(&purpose).copied().unwrap_or_default();
+        let fails = condition.error_of(&action);
+        let Address { process, actor } = from;
+        self.under_way.insert(ticket, Operation { process, actor, volume, purpose, action, fails });
+        (ticket, now + draw.within(range) + condition.slower, draw.order)
     }
 
     /// Applies an operation whose time has come. `None` if it died with its process.
     pub fn complete(&mut self, ticket: u64) -> Option<(DiskResult, Option<Happening>)> {
         let operation = self.under_way.remove(&ticket)?;
-        Some(self.apply(&operation))
+        Some(match operation.fails {
+            Some(kind) => self.refuse(operation, kind),
+            None => self.apply(&operation),
+        })
     }
 
     fn apply(&mut self, operation: &Operation) -> (DiskResult, Option<Happening>) {
@@ -123,16 +136,7 @@ impl DisksState {
                 let happening = image.happening(*volume, *purpose, action);
                 (Ok(output), happening.map(|what| (Some(operation.actor), what)))
             }
-            Err((kind, message)) => {
-                let error = DiskError {
-                    kind,
-                    operation: action.kind().to_owned(),
-                    volume: *volume,
-                    path: action.path().to_owned(),
-                    message,
-                };
-                (Err(error), None)
-            }
+            Err((kind, message)) => (Err(fault::error(action, *volume, kind, message)), None),
         }
     }
 

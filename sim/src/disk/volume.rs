@@ -118,7 +118,7 @@ impl VolumeImage {
         }
         self.prepare(path)?;
         let file = self.files.len();
-        self.files.push(File::new(purpose == Purpose::JobEvent));
+        self.files.push(File::new(purpose));
         self.names.insert(path.to_owned(), file);
         self.changes.push(Change { made: Some((path.to_owned(), file)), removed: None });
         Ok(())
@@ -179,6 +179,17 @@ impl VolumeImage {
             }
             _ => None,
         }
+    }
+
+    /// Flips a bit of the byte at `offset` in the newest file of this purpose in which it is durable;
+    /// the file's path, if there is one.
+    pub fn corrupt(&mut self, purpose: Purpose, offset: u64) -> Option<String> {
+        let fits = |file: &File| file.purpose == Some(purpose) && offset < file.durable;
+        let (path, &file) =
+            self.names.iter().filter(|(_, file)| fits(&self.files[**file])).max_by_key(|(_, file)| **file)?;
+        let path = path.clone();
+        self.files[file].flip(offset);
+        Some(path)
     }
 
     pub fn files(&self) -> impl Iterator<Item = (&str, Bytes)> {

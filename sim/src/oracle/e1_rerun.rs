@@ -7,7 +7,7 @@ use super::history::Leader;
 use super::{History, Violation};
 
 pub fn check(history: &History) -> Result<(), Violation> {
-    for leader in history.leaders.iter().skip(1) {
+    for leader in history.leaders.iter().skip(1).filter(|leader| !history.is_blind(leader)) {
         let loss = Loss::of(history, leader);
         for deployed in history.deployed.iter().filter(|deployed| deployed.attempt.epoch == leader.token) {
             if worker_lost_since_recovery(history, leader, deployed.at) {
@@ -34,8 +34,37 @@ pub fn worker_lost_since_recovery(history: &History, leader: &Leader, until: usi
 
 #[cfg(test)]
 mod tests {
+    use revenant::ids::ProcessId;
+    use revenant::note::Note;
+
     use super::*;
     use crate::oracle::testing::{Story, attempt, caught, finished, partition, passes};
+
+    #[test]
+    fn a_leader_that_a_broken_disk_kept_from_the_log_for_as_long_as_it_waits_may_start_over() {
+        let blind = |fails: bool, wait: u64, reads: bool| {
+            let mut story = until_first_sink();
+            story.crash();
+            if fails {
+                story.disk_fails();
+            }
+            if reads {
+                story.lead(2);
+            } else {
+                story.lead_blindly(2);
+            }
+            for worker in [1, 2] {
+                let process = ProcessId::TaskManager(worker);
+                story.note(Note::TaskManagerRegistered { process });
+            }
+            story.wait(wait).recovered(2, &[]).deploy(attempt(0, 0, 2, 1));
+            story
+        };
+        passes(check, &blind(true, 30, false));
+        for story in [blind(true, 29, false), blind(false, 30, false), blind(true, 30, true)] {
+            caught(check, &story, "v0.0.e2a1 was deployed");
+        }
+    }
 
     fn until_first_sink() -> Story {
         first_sink_of(Story::new())

@@ -10,7 +10,7 @@ use super::{History, Violation};
 use crate::trace::TraceKind;
 
 pub fn check(history: &History) -> Result<(), Violation> {
-    for leader in history.leaders.iter().skip(1) {
+    for leader in history.leaders.iter().skip(1).filter(|leader| !history.is_blind(leader)) {
         let until = leader.until.min(history.outcome.trace.len());
         if worker_lost_since_recovery(history, leader, until) {
             continue;

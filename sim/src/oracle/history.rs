@@ -15,7 +15,7 @@ use super::index;
 use super::log::{Inputs, Log};
 use crate::reference::Shape;
 use crate::scenario::Scenario;
-use crate::trace::RunOutcome;
+use crate::trace::{RunOutcome, TraceKind};
 
 /// "Not ended within the trace."
 pub const END: usize = usize::MAX;
@@ -149,6 +149,18 @@ impl<'a> History<'a> {
                     && at > leader.acquired
                     && self.time(at) + self.patience.round_trip <= recovered
             })
+    }
+
+    /// Whether a leader waited for its event store as long as it has to, and a fault of the disk kept
+    /// it from reading the log: nothing that the log says binds it.
+    pub fn is_blind(&self, leader: &Leader) -> bool {
+        let recovered = leader.recovered.unwrap_or(leader.until).min(self.outcome.trace.len());
+        let waited = self.time(recovered).since(self.time(leader.acquired));
+        waited >= self.patience.recovery
+            && !self.log.had_begun(leader.token, recovered)
+            && self.outcome.trace[..recovered]
+                .iter()
+                .any(|event| matches!(event.what, TraceKind::DiskFault(_)))
     }
 
     /// The finish of the subtask that counts at trace index `at`.

@@ -1,16 +1,20 @@
 //! The job event log as bytes on a disk: which records were written, from when on they were
-//! durable, and when a crash took them. Says what the records of a moment add up to, by a fold of
-//! its own. Never judges.
+//! durable, and when a crash or a flipped bit took them. Says what the records of a moment add up to,
+//! by a fold of its own. Never judges.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use revenant::coordinator::SplitAssignment;
 use revenant::graph::JobGraph;
 use revenant::ids::{ExecutionAttemptId, ExecutionVertexId, FencingToken, JobVertexId};
-use revenant::job_event::JobEvent;
+use revenant::job_event::{AcceptedFile, JobEvent};
 use revenant::message::IndexRange;
 
 use crate::trace::{TraceEvent, TraceKind};
+
+mod file;
+
+use file::{Broken, FileId, LogRecord, OpenFile, file_of};
 
 /// Ranges of each subtask and input edge.
 pub type Inputs = Vec<Vec<(IndexRange, IndexRange)>>;
@@ -24,33 +28,11 @@ pub enum Bytes {
     Visible,
 }
 
-#[derive(Clone, Debug)]
-struct LogRecord {
-    event: JobEvent,
-    /// Offset behind the record.
-    end: u64,
-    /// Trace index from which it was in the file.
-    written: usize,
-    /// Trace index from which it was durable.
-    durable: Option<usize>,
-    /// Trace index at which a crash took it.
-    lost: Option<usize>,
-}
-
-impl LogRecord {
-    fn counts(&self, at: usize, which: Bytes) -> bool {
-        let since = match which {
-            Bytes::Durable => self.durable,
-            Bytes::Visible => Some(self.written),
-        };
-        since.is_some_and(|since| since <= at) && self.lost.is_none_or(|lost| lost > at)
-    }
-}
-
 /// All files of the log over a run.
 #[derive(Debug, Default)]
 pub struct Log {
-    files: BTreeMap<FencingToken, Vec<LogRecord>>,
+    files: BTreeMap<FileId, Vec<LogRecord>>,
+    broken: BTreeMap<FileId, Broken>,
 }
 
 /// What the log says at a moment.
@@ -64,76 +46,98 @@ pub struct LogState<'a> {
 
 impl Log {
     pub fn read(trace: &[TraceEvent]) -> Self {
-        let mut open: BTreeMap<FencingToken, OpenFile> = BTreeMap::new();
-        let mut files: BTreeMap<FencingToken, Vec<LogRecord>> = BTreeMap::new();
+        let mut open: BTreeMap<FileId, OpenFile> = BTreeMap::new();
+        let mut log = Self::default();
         for (at, event) in trace.iter().enumerate() {
+            let (TraceKind::LogAppended { path, .. }
+            | TraceKind::LogSynced { path, .. }
+            | TraceKind::LogCorrupted { path, .. }
+            | TraceKind::LogAfterCrash { path, .. }) = &event.what
+            else {
+                continue;
+            };
+            let Some(id) = file_of(path) else { continue };
+            let file = open.entry(id).or_default();
             match &event.what {
-                TraceKind::LogAppended { path, bytes, .. } => {
-                    if let Some(epoch) = epoch_of(path) {
-                        let file = open.entry(epoch).or_default();
-                        file.bytes.extend_from_slice(bytes);
-                        file.writes.push((at, file.bytes.len() as u64));
+                TraceKind::LogAppended { bytes, .. } => {
+                    file.append(at, bytes);
+                    if let Some(broken) = log.broken.get_mut(&id) {
+                        broken.behind.get_or_insert(at);
                     }
                 }
-                TraceKind::LogSynced { path, length, .. } => {
-                    if let Some(epoch) = epoch_of(path) {
-                        open.entry(epoch).or_default().syncs.push((at, *length));
-                    }
+                TraceKind::LogSynced { length, .. } => file.sync(at, *length),
+                TraceKind::LogCorrupted { offset, .. } => {
+                    let (lost, broken) = file.corrupt(id, at, *offset);
+                    log.files.entry(id).or_default().extend(lost);
+                    log.broken.insert(id, broken);
                 }
-                TraceKind::LogAfterCrash { path, length, .. } => {
-                    if let Some(epoch) = epoch_of(path) {
-                        let file = open.entry(epoch).or_default();
-                        let mut lost = file.records(epoch, *length);
-                        for record in &mut lost {
-                            record.lost = Some(at);
-                        }
-                        files.entry(epoch).or_default().append(&mut lost);
-                        file.truncate(*length);
-                    }
+                TraceKind::LogAfterCrash { length, .. } => {
+                    log.files.entry(id).or_default().extend(file.truncate(id, at, *length));
                 }
                 _ => {}
             }
         }
-        for (epoch, file) in open {
-            files.entry(epoch).or_default().append(&mut file.records(epoch, 0));
+        for (id, file) in open {
+            log.files.entry(id).or_default().append(&mut file.records(id, 0));
         }
-        Self { files }
+        log
     }
 
-    /// The sum of the records at trace index `at`. The newest file that begins with an
-    /// `EpochStarted` says how much of each older file is history.
+    /// The sum of the records at trace index `at`. The newest `EpochStarted` says how much of which
+    /// older files is history; a base stands for all before it. A log that is damaged where it counts
+    /// says nothing.
     pub fn state(&self, at: usize, which: Bytes) -> LogState<'_> {
         let mut state = LogState::default();
-        let newest = self.files.iter().rev().find_map(|(&epoch, records)| {
+        let started = self.files.iter().rev().find_map(|(&id, records)| {
             records.iter().filter(|record| record.counts(at, which)).find_map(|record| match &record.event {
-                JobEvent::EpochStarted { accepted, .. } => Some((epoch, accepted)),
+                JobEvent::EpochStarted { accepted, .. } => Some((id, accepted)),
                 _ => None,
             })
         });
-        let Some((newest, accepted)) = newest else { return state };
-        for (&epoch, records) in self.files.range(..=newest) {
-            let length = if epoch == newest {
-                u64::MAX
-            } else {
-                accepted.iter().find(|(file, _)| *file == epoch).map_or(0, |&(_, length)| length)
-            };
+        let Some((first, accepted)) = started else { return state };
+        let old = accepted.iter().map(|&AcceptedFile { epoch, index, length }| ((epoch, index), length));
+        let own = self.files.range(first..=(first.0, u32::MAX)).map(|(&id, _)| (id, u64::MAX));
+        let (mut damaged, mut torn) = (false, false);
+        for (id, length) in old.chain(own) {
+            let records = self.files.get(&id).map_or(&[][..], Vec::as_slice);
             for record in records.iter().filter(|record| record.counts(at, which) && record.end <= length) {
+                damaged |= torn;
+                if matches!(record.event, JobEvent::BaseRecorded { .. }) {
+                    (damaged, torn) = (false, false);
+                }
                 state.apply(&record.event);
             }
+            if let Some(broken) = self.broken.get(&id).filter(|broken| broken.since <= at) {
+                damaged |= broken.behind.is_some_and(|behind| behind <= at);
+                // What a newer epoch accepted has to be there.
+                damaged |= length != u64::MAX && broken.from < length;
+                torn = true;
+            }
         }
-        state
+        if damaged { LogState::default() } else { state }
     }
 
-    /// Trace index from which a finish of this attempt was durable.
+    /// Whether the log said durably at trace index `at` that the epoch had begun: only then had its
+    /// leader read what there was.
+    pub fn had_begun(&self, epoch: FencingToken, at: usize) -> bool {
+        self.files.range((epoch, 0)..=(epoch, u32::MAX)).flat_map(|(_, records)| records).any(|record| {
+            matches!(record.event, JobEvent::EpochStarted { .. })
+                && record.durable.is_some_and(|durable| durable <= at)
+        })
+    }
+
+    /// Trace index from which a finish of this attempt was durable, in a record of its own or in a
+    /// base.
     pub fn durable_finish(&self, attempt: ExecutionAttemptId) -> Option<usize> {
-        self.files
-            .values()
-            .flatten()
-            .filter(|record| {
-                matches!(&record.event,
-                    JobEvent::ExecutionVertexFinished { finish, .. } if finish.attempt == attempt)
-            })
-            .find_map(|record| record.durable)
+        let says = |event: &JobEvent| match event {
+            JobEvent::ExecutionVertexFinished { finish, .. } => finish.attempt == attempt,
+            JobEvent::BaseRecorded { finished, .. } => {
+                finished.iter().any(|finish| finish.attempt == attempt)
+            }
+            _ => false,
+        };
+        let records = self.files.values().flatten().filter(|record| says(&record.event));
+        records.filter_map(|record| record.durable).min()
     }
 }
 
@@ -160,7 +164,7 @@ impl<'a> LogState<'a> {
 
     fn apply(&mut self, event: &'a JobEvent) {
         match event {
-            JobEvent::EpochStarted { .. } | JobEvent::BaseRecorded { .. } => {}
+            JobEvent::EpochStarted { .. } => {}
             JobEvent::ExecutionJobVertexInitialized { vertex, parallelism, inputs } => {
                 self.initialized.insert(*vertex, (*parallelism, inputs));
             }
@@ -180,56 +184,15 @@ impl<'a> LogState<'a> {
                     self.uncovered.remove(subtask);
                 }
             }
+            JobEvent::BaseRecorded { initialized, finished, .. } => {
+                let vertices = initialized.iter();
+                self.initialized =
+                    vertices.map(|(vertex, inputs)| (*vertex, (inputs.len() as u32, inputs))).collect();
+                let finished = finished.iter();
+                self.finished = finished.map(|finish| (finish.attempt.subtask, finish.attempt)).collect();
+            }
         }
     }
-}
-
-#[derive(Debug, Default)]
-struct OpenFile {
-    bytes: Vec<u8>,
-    /// (trace index, length of the file after it), rising.
-    writes: Vec<(usize, u64)>,
-    /// (trace index, durable length).
-    syncs: Vec<(usize, u64)>,
-}
-
-impl OpenFile {
-    /// The records that end behind `from`.
-    fn records(&self, epoch: FencingToken, from: u64) -> Vec<LogRecord> {
-        let mut records = decode(&self.bytes, epoch);
-        records.retain(|(end, _)| *end > from);
-        let first = |moments: &[(usize, u64)], end: u64| {
-            moments.iter().find(|(_, length)| *length >= end).map(|&(at, _)| at)
-        };
-        records
-            .into_iter()
-            .filter_map(|(end, event)| {
-                let written = first(&self.writes, end)?;
-                Some(LogRecord { event, end, written, durable: first(&self.syncs, end), lost: None })
-            })
-            .collect()
-    }
-
-    fn truncate(&mut self, length: u64) {
-        self.bytes.truncate(usize::try_from(length).unwrap_or(usize::MAX));
-        // A record that is left was written and synced when it was, whatever came behind it.
-        for moment in self.writes.iter_mut().chain(&mut self.syncs) {
-            moment.1 = moment.1.min(length);
-        }
-    }
-}
-
-/// The whole records of a file with the offsets behind them: the only place that knows the format.
-fn decode(bytes: &[u8], epoch: FencingToken) -> Vec<(u64, JobEvent)> {
-    let contents = revenant::job_event::record::read_file(bytes, epoch);
-    let starts = contents.records.iter().skip(1).map(|(offset, _)| *offset);
-    let ends: Vec<u64> = starts.chain(std::iter::once(contents.end)).collect();
-    contents.records.into_iter().zip(ends).map(|((_, record), end)| (end, record.event)).collect()
-}
-
-/// The epoch in the name of a file of the job event store: `…/job-events/events.<epoch>`.
-fn epoch_of(path: &str) -> Option<FencingToken> {
-    path.rsplit_once("events.").and_then(|(_, epoch)| epoch.parse().ok()).map(FencingToken)
 }
 
 #[cfg(test)]
@@ -259,6 +222,52 @@ mod tests {
         let length = story.log_length(1);
         story.unsynced(1, finished(attempt(0, 1, 1, 1))).after_crash(1, length);
         assert_eq!(state(&story, Bytes::Visible), [attempt(0, 0, 1, 1)]);
+    }
+
+    /// A record that stands for all that this attempt and no other finished.
+    fn base(attempt: ExecutionAttemptId) -> JobEvent {
+        let JobEvent::ExecutionVertexFinished { finish, .. } = finished(attempt) else { unreachable!() };
+        JobEvent::BaseRecorded { initialized: vec![], finished: vec![finish], coordinators: vec![] }
+    }
+
+    #[test]
+    fn the_files_of_an_epoch_add_up_and_a_base_stands_for_all_before_it() {
+        let mut story = Story::new();
+        story.lead(1).log(1, finished(attempt(0, 0, 1, 1)));
+        story.next_file(1).log(1, finished(attempt(0, 1, 1, 1)));
+        assert_eq!(state(&story, Bytes::Durable), [attempt(0, 0, 1, 1), attempt(0, 1, 1, 1)]);
+        story.next_file(1).unsynced(1, base(attempt(0, 0, 1, 2)));
+        assert_eq!(state(&story, Bytes::Durable), [attempt(0, 0, 1, 1), attempt(0, 1, 1, 1)]);
+        assert_eq!(state(&story, Bytes::Visible), [attempt(0, 0, 1, 2)]);
+        story.sync(1);
+        assert_eq!(state(&story, Bytes::Durable), [attempt(0, 0, 1, 2)]);
+        let log = Log::read(story.trace());
+        assert!(log.durable_finish(attempt(0, 0, 1, 2)).is_some(), "a base makes a finish durable");
+        story.lead(2);
+        assert_eq!(state(&story, Bytes::Durable), [attempt(0, 0, 1, 2)]);
+        story.next_file(1).log(1, base(attempt(0, 1, 1, 9)));
+        assert_eq!(state(&story, Bytes::Durable), [attempt(0, 0, 1, 2)], "an old leader adds nothing");
+    }
+
+    #[test]
+    fn a_flipped_bit_at_the_end_takes_the_last_record_and_in_the_middle_the_whole_log() {
+        let mut story = Story::new();
+        story.lead(1).log(1, finished(attempt(0, 0, 1, 1)));
+        let last = story.log_length(1);
+        story.log(1, finished(attempt(0, 1, 1, 1)));
+        story.corrupt(1, last + 3);
+        assert_eq!(state(&story, Bytes::Durable), [attempt(0, 0, 1, 1)]);
+        story.next_file(1).log(1, finished(attempt(1, 0, 1, 1)));
+        assert_eq!(state(&story, Bytes::Durable), [], "what is torn is not the last");
+        story.next_file(1).log(1, base(attempt(0, 0, 1, 2)));
+        assert_eq!(state(&story, Bytes::Durable), [attempt(0, 0, 1, 2)], "before a base it does not matter");
+
+        let mut story = Story::new();
+        story.lead(1).log(1, finished(attempt(0, 0, 1, 1)));
+        let last = story.log_length(1);
+        story.log(1, finished(attempt(0, 1, 1, 1)));
+        story.corrupt(1, last - 3);
+        assert_eq!(state(&story, Bytes::Durable), []);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! S5: a vertex's parallelism and input ranges never change once they are decided, as long as the
 //! leader that decided lives or the decision is durable (FLIP-383,
 //! ExecutionJobVertexInitializedEvent). A decision that died with its leader before it was durable
-//! may be made anew: nothing that depends on it has outlived it either.
+//! may be made anew: nothing that depends on it has outlived it either. A leader that could not read
+//! the log decides for itself.
 
 use super::log::Bytes;
 use super::{History, Violation};
@@ -23,6 +24,10 @@ pub fn check(history: &History) -> Result<(), Violation> {
         }
         if earlier.token == decision.token {
             return fail(format!("its leader had decided parallelism {}", earlier.parallelism));
+        }
+        let leader = history.leaders.iter().find(|leader| leader.token == decision.token);
+        if leader.is_some_and(|leader| history.is_blind(leader)) {
+            continue;
         }
         let state = history.log.state(decision.at, Bytes::Durable);
         if let Some(&(parallelism, inputs)) = state.initialized.get(&decision.vertex)

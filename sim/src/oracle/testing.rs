@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use revenant::actor::Time;
+use revenant::actor::{Purpose, Time};
 use revenant::coordinator::SplitEnumeratorFactory;
 use revenant::disk::Volume;
 use revenant::graph::{Determinacy, JobEdge, JobGraph, JobVertex, Partitioner};
@@ -14,7 +14,7 @@ use revenant::ids::{
     ExecutionAttemptId, ExecutionVertexId, FencingToken, IntermediateDataSetId, JobVertexId, ProcessId,
     ResultPartitionId,
 };
-use revenant::job_event::{Finish, JobEvent, record};
+use revenant::job_event::{AcceptedFile, Finish, JobEvent, record};
 use revenant::message::{CommitDecision, IndexRange, IoMetrics, SourceSplit};
 use revenant::note::Note;
 use revenant::task::{TaskBody, TaskBodyFactory, TaskContext};
@@ -22,6 +22,7 @@ use revenant::task::{TaskBody, TaskBodyFactory, TaskContext};
 use super::log::Inputs;
 use super::{History, Patience, Violation};
 use crate::reference::{Reference, ReferenceJob, Shape, Witness};
+use crate::scenario::{DiskFault, DiskFaultKind};
 use crate::trace::{RunDetail, RunEnd, RunOutcome, TraceEvent, TraceKind};
 
 pub const SPLITS: u32 = 4;
@@ -60,9 +61,17 @@ fn worker_of(attempt: ExecutionAttemptId) -> ProcessId {
     ProcessId::TaskManager(attempt.subtask.subtask + 1)
 }
 
+/// The files of an epoch.
+#[derive(Default)]
+struct StoryLog {
+    files: Vec<Vec<u8>>,
+    next_sequence: u64,
+}
+
 pub struct Story {
     outcome: RunOutcome,
-    logs: BTreeMap<u64, (Vec<u8>, u64)>,
+    /// By epoch: what was written to it.
+    logs: BTreeMap<u64, StoryLog>,
     sources: [ExecutionAttemptId; 2],
     restarted: Vec<u32>,
     determinacy: Determinacy,
@@ -135,23 +144,43 @@ impl Story {
     pub fn lead(&mut self, token: u64) -> &mut Self {
         self.token = token;
         self.note(Note::LeadershipAcquired { token: FencingToken(token) });
-        let accepted =
-            self.logs.iter().map(|(&epoch, (bytes, _))| (FencingToken(epoch), bytes.len() as u64)).collect();
-        self.append(token, Bytes::copy_from_slice(&record::header()));
+        let accepted = self.logs.iter().flat_map(|(&epoch, log)| {
+            (0..).zip(&log.files).map(move |(index, bytes)| AcceptedFile {
+                epoch: FencingToken(epoch),
+                index,
+                length: bytes.len() as u64,
+            })
+        });
+        let accepted = accepted.collect();
+        self.next_file(token);
         self.log(token, JobEvent::EpochStarted { token: FencingToken(token), fingerprint: 1, accepted })
     }
 
+    /// The epoch's log goes on in another file.
+    pub fn next_file(&mut self, epoch: u64) -> &mut Self {
+        self.logs.entry(epoch).or_default().files.push(Vec::new());
+        self.append(epoch, Bytes::copy_from_slice(&record::header()));
+        self
+    }
+
+    /// The newest file of an epoch.
+    fn path(&self, epoch: u64) -> String {
+        format!("default/job-events/events.{epoch}.{}", self.logs[&epoch].files.len() - 1)
+    }
+
     fn append(&mut self, epoch: u64, bytes: Bytes) {
-        self.logs.entry(epoch).or_default().0.extend_from_slice(&bytes);
-        let path = format!("default/job-events/events.{epoch}");
+        let path = self.path(epoch);
+        if let Some(file) = self.logs.get_mut(&epoch).and_then(|log| log.files.last_mut()) {
+            file.extend_from_slice(&bytes);
+        }
         self.push(ProcessId::JobManager, TraceKind::LogAppended { volume: Volume::Ha, path, bytes });
     }
 
     pub fn unsynced(&mut self, epoch: u64, event: JobEvent) -> &mut Self {
         let mut bytes = Vec::new();
         let log = self.logs.entry(epoch).or_default();
-        record::write_record(&mut bytes, log.1, FencingToken(epoch), &event);
-        log.1 += 1;
+        record::write_record(&mut bytes, log.next_sequence, FencingToken(epoch), &event);
+        log.next_sequence += 1;
         self.append(epoch, bytes.into());
         self
     }
@@ -161,17 +190,35 @@ impl Story {
     }
 
     pub fn log_length(&self, epoch: u64) -> u64 {
-        self.logs[&epoch].0.len() as u64
+        self.logs[&epoch].files.last().map_or(0, Vec::len) as u64
     }
 
     pub fn sync(&mut self, epoch: u64) -> &mut Self {
-        let path = format!("default/job-events/events.{epoch}");
+        let path = self.path(epoch);
         let length = self.log_length(epoch);
         self.push(ProcessId::JobManager, TraceKind::LogSynced { volume: Volume::Ha, path, length })
     }
 
+    /// A bit of the newest file is flipped.
+    pub fn corrupt(&mut self, epoch: u64, offset: u64) -> &mut Self {
+        let path = self.path(epoch);
+        self.push(ProcessId::JobManager, TraceKind::LogCorrupted { volume: Volume::Ha, path, offset })
+    }
+
+    /// The disk does not work from now on.
+    pub fn disk_fails(&mut self) -> &mut Self {
+        let fault = DiskFault { purpose: Purpose::JobEvent, kind: DiskFaultKind::Fail };
+        self.push(ProcessId::JobManager, TraceKind::DiskFault(fault))
+    }
+
+    /// A leader that comes and reads nothing.
+    pub fn lead_blindly(&mut self, token: u64) -> &mut Self {
+        self.token = token;
+        self.note(Note::LeadershipAcquired { token: FencingToken(token) })
+    }
+
     pub fn after_crash(&mut self, epoch: u64, length: u64) -> &mut Self {
-        let path = format!("default/job-events/events.{epoch}");
+        let path = self.path(epoch);
         self.push(ProcessId::JobManager, TraceKind::LogAfterCrash { volume: Volume::Ha, path, length })
     }
 

@@ -1,4 +1,4 @@
-//! Death of processes: by a fault, together with another, or by their own exit.
+//! Faults carried out. Death of processes: by a fault, together with another, or by their own exit.
 
 use std::time::Duration;
 
@@ -8,16 +8,42 @@ use revenant::ids::ProcessId;
 
 use super::world::Shared;
 use crate::agenda::{Due, Entry, ProcessIndex};
-use crate::scenario::{Action, RestartAfter, Trigger};
+use crate::scenario::{Action, DiskFault, RestartAfter, Trigger};
 use crate::trace::{RunEnd, TraceKind};
 
 /// How often a process that exits with a failure is started again.
 const FAILURES_MAX: u32 = 20;
 
 impl Shared {
-    /// Carries out a fault, if its process is alive; says whether it did.
+    /// Carries out a fault, if that can be; says whether it did.
     pub fn act(&self, fault: usize, point: Option<String>) -> bool {
-        let Action::Crash { process, machine } = self.scenario.faults[fault].action;
+        match self.scenario.faults[fault].action {
+            Action::Crash { process, machine } => self.crash(fault, process, machine, point),
+            Action::Disk(disk) => self.break_disk(fault, disk),
+        }
+    }
+
+    /// A fault of the disk, told of the process that triggers it, or else of the JobManager.
+    fn break_disk(&self, fault: usize, disk: DiskFault) -> bool {
+        let mut world = self.world();
+        if world.fired[fault] {
+            return false;
+        }
+        let Some(happening) = self.disks.lock().fault(disk) else { return false };
+        world.fired[fault] = true;
+        let process = self.scenario.faults[fault].at.process().unwrap_or(ProcessId::JobManager);
+        let Some(process) = self.index_of(process) else { return false };
+        world.record.fold(&("fault", fault as u64));
+        world.trace(process, TraceKind::FaultFired { fault });
+        world.trace(process, TraceKind::DiskFault(disk));
+        if let Some(happening) = happening {
+            world.trace(process, happening);
+        }
+        true
+    }
+
+    /// A process dies, if it is alive.
+    fn crash(&self, fault: usize, process: ProcessId, machine: bool, point: Option<String>) -> bool {
         let Some(process) = self.index_of(process) else { return false };
         {
             let mut world = self.world();

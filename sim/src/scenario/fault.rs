@@ -7,6 +7,7 @@ use revenant::actor::Time;
 use revenant::ids::ProcessId;
 use serde::{Deserialize, Serialize};
 
+use super::disk_fault::DiskFault;
 use super::duration::{RestartAfter, Span, text_form};
 use crate::point::{CrashPoint, parse_incarnation};
 
@@ -82,13 +83,19 @@ impl FromStr for Trigger {
 #[serde(try_from = "String", into = "String")]
 pub enum Action {
     /// With `machine`, what was not synced on the process's own volumes is at the disk's mercy.
-    Crash { process: ProcessId, machine: bool },
+    Crash {
+        process: ProcessId,
+        machine: bool,
+    },
+    Disk(DiskFault),
 }
 
 impl Action {
-    pub const fn process(self) -> ProcessId {
+    /// The process that dies.
+    pub const fn process(self) -> Option<ProcessId> {
         match self {
-            Self::Crash { process, .. } => process,
+            Self::Crash { process, .. } => Some(process),
+            Self::Disk(_) => None,
         }
     }
 }
@@ -98,6 +105,7 @@ impl fmt::Display for Action {
         match self {
             Self::Crash { process, machine: false } => write!(f, "crash {process}"),
             Self::Crash { process, machine: true } => write!(f, "crash machine of {process}"),
+            Self::Disk(fault) => fault.fmt(f),
         }
     }
 }
@@ -106,8 +114,14 @@ impl FromStr for Action {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
+        if text.starts_with("disk") {
+            return text.parse().map(Self::Disk);
+        }
         let process = text.strip_prefix("crash ").ok_or_else(|| {
-            format!("unknown action '{text}': expected 'crash <process>' or 'crash machine of <process>'")
+            format!(
+                "unknown action '{text}': expected 'crash <process>', 'crash machine of <process>' or \
+                 'disk fail <purpose>'"
+            )
         })?;
         let (process, machine) =
             process.strip_prefix("machine of ").map_or((process, false), |process| (process, true));
@@ -126,7 +140,7 @@ mod tests {
         for text in ["t = 12500 ms", "crash of job-manager/1", "job-manager/1:master@3.0"] {
             assert_eq!(text.parse::<Trigger>().unwrap().to_string(), text);
         }
-        for text in ["crash job-manager", "crash machine of task-manager-2"] {
+        for text in ["crash job-manager", "crash machine of task-manager-2", "disk slow job_event by 1 min"] {
             assert_eq!(text.parse::<Action>().unwrap().to_string(), text);
         }
     }

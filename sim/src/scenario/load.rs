@@ -84,8 +84,7 @@ impl Scenario {
             (self.argument_in(&message).map_or(Place::Job, Place::Argument), message)
         })?;
         for (index, fault) in self.faults.iter().enumerate() {
-            self.check_process(fault.action.process())
-                .map_err(|message| (Place::FaultAction(index), message))?;
+            self.check_action(fault).map_err(|message| (Place::FaultAction(index), message))?;
             self.check_trigger(fault).map_err(|message| (Place::FaultTrigger(index), message))?;
         }
         Ok(())
@@ -114,17 +113,31 @@ impl Scenario {
         point.check_actor()
     }
 
+    fn check_action(&self, fault: &Fault) -> Result<(), String> {
+        match fault.action.process() {
+            Some(process) => self.check_process(process),
+            None if fault.restart_after.is_some() => {
+                Err("restart-after is for crashes: a disk is healed by another fault".to_owned())
+            }
+            None => Ok(()),
+        }
+    }
+
     fn check_trigger(&self, fault: &Fault) -> Result<(), String> {
-        let dies = fault.action.process();
+        match (&fault.at, fault.action.process()) {
+            (Trigger::CrashOf { process, .. }, Some(dies)) if *process == dies => {
+                return Err(format!(
+                    "this can never happen: at the crash of {process}, {process} is dead already"
+                ));
+            }
+            (Trigger::Time(Time(0)), Some(dies)) if dies != ProcessId::HighAvailability => {
+                return Err(format!("this can never happen: at t = 0 s {dies} has not started yet"));
+            }
+            _ => {}
+        }
         match &fault.at {
             Trigger::Point(point) => self.check_point(point),
-            Trigger::CrashOf { process, .. } if *process == dies => {
-                Err(format!("this can never happen: at the crash of {process}, {process} is dead already"))
-            }
             Trigger::CrashOf { process, .. } => self.check_process(*process),
-            Trigger::Time(Time(0)) if dies != ProcessId::HighAvailability => {
-                Err(format!("this can never happen: at t = 0 s {dies} has not started yet"))
-            }
             Trigger::Time(time) if time.since(Time(0)) > self.cluster.time_limit.0 => {
                 Err(format!("the run ends after time-limit = '{}', before this", self.cluster.time_limit))
             }

@@ -11,11 +11,13 @@ use revenant::ids::ProcessId;
 use revenant::planted::PlantedBug;
 use serde::{Deserialize, Serialize};
 
+mod disk_fault;
 mod duration;
 mod fault;
 mod load;
 mod options;
 
+pub use disk_fault::{DiskFault, DiskFaultKind};
 pub use duration::{DurationRange, RestartAfter, Span};
 pub use fault::{Action, Fault, Trigger};
 pub use load::ScenarioError;

@@ -55,6 +55,13 @@ fn every_kind_of_error_names_its_line_and_what_is_right() {
             4,
             "min-parallelism 9 is above max-parallelism 8",
         ),
+        ("[[fault]]\nat = 't = 1 s'\ndo = 'disk burn job_event'\n", 5, "a disk cannot 'burn'"),
+        ("[[fault]]\nat = 't = 1 s'\ndo = 'disk fail log'\n", 5, "expected one of job_event"),
+        (
+            "[[fault]]\nat = 't = 1 s'\ndo = 'disk fail sink'\nrestart-after = '1 s'\n",
+            5,
+            "restart-after is for crashes",
+        ),
         ("x = = 1", 3, "a.toml:3"),
     ] {
         let error = error(more);
@@ -85,7 +92,9 @@ fn a_scenario_survives_being_written_and_read() {
          [config]\n'execution.batch.job-recovery.enabled' = true\n\
          [network]\nlatency = '1 ms..20 ms'\nin-flight-at-crash = 'lost'\n\
          [[fault]]\nat = 'job-manager/1:master@3.0'\ndo = 'crash job-manager'\nrestart-after = 'never'\n\
-         [[fault]]\nat = 't = 1.5 s'\ndo = 'crash machine of task-manager-5'\n",
+         [[fault]]\nat = 't = 1.5 s'\ndo = 'crash machine of task-manager-5'\n\
+         [[fault]]\nat = 't = 0 s'\ndo = 'disk slow job_event by 1 min'\n\
+         [[fault]]\nat = 'crash of job-manager/1'\ndo = 'disk corrupt job_event at 120'\n",
     );
     let text = scenario.to_toml();
     assert_eq!(Scenario::parse("again", &text).unwrap_or_else(|error| panic!("{error}\n{text}")), scenario);

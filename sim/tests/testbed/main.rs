@@ -6,6 +6,7 @@ mod planted_bugs;
 mod properties;
 mod regressions;
 mod snapshots;
+mod store;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -7,7 +7,7 @@ use super::*;
 use crate::actor::Effect;
 use crate::disk::{DirectoryEntry, DiskError, DiskErrorKind};
 use crate::ids::{ExecutionVertexId, JobVertexId, ProcessId, SessionId};
-use crate::message::{ClearJobEvents, FlushJobEvents, WriteJobEvent};
+use crate::message::{ClearJobEvents, FlushJobEvents, OpenJobEventStore, WriteJobEvent};
 
 const NOW: Time = Time(1_000);
 
@@ -18,8 +18,9 @@ struct Fixture {
     /// Kinds of disk operations, in order.
     operations: Vec<&'static str>,
     told: Vec<Message>,
-    timer: Option<Time>,
-    broken: bool,
+    timers: BTreeMap<TimerId, Time>,
+    /// Kinds of operations that fail; with "" all do.
+    broken: Option<&'static str>,
 }
 
 impl Fixture {
@@ -30,8 +31,8 @@ impl Fixture {
             files: BTreeMap::new(),
             operations: Vec::new(),
             told: Vec::new(),
-            timer: None,
-            broken: false,
+            timers: BTreeMap::new(),
+            broken: None,
         }
     }
 
@@ -41,6 +42,11 @@ impl Fixture {
 
     fn tell(&mut self, message: impl Into<Message>) {
         self.run(Event::Message { from: Address::MASTER, message: message.into() });
+    }
+
+    fn fire(&mut self, timer: TimerId) {
+        assert!(self.timers.remove(&timer).is_some(), "the timer is not set");
+        self.run(Event::Timer(timer));
     }
 
     fn run(&mut self, event: Event) {
@@ -55,8 +61,8 @@ impl Fixture {
                         events.insert(0, Event::Disk { op, result: self.perform(action) });
                     }
                     Effect::Send { message, .. } => self.told.push(message),
-                    Effect::SetTimer { at, .. } => self.timer = Some(at),
-                    Effect::CancelTimer { .. } => self.timer = None,
+                    Effect::SetTimer { timer, at } => drop(self.timers.insert(timer, at)),
+                    Effect::CancelTimer { timer } => drop(self.timers.remove(&timer)),
                     _ => {}
                 }
             }
@@ -64,7 +70,7 @@ impl Fixture {
     }
 
     fn perform(&mut self, action: DiskOp) -> DiskResult {
-        if self.broken {
+        if self.broken.is_some_and(|kind| kind.is_empty() || kind == action.kind()) {
             return Err(DiskError {
                 kind: DiskErrorKind::Full,
                 operation: action.kind().to_owned(),
@@ -103,6 +109,67 @@ impl Fixture {
         self.tell(WriteJobEvent { sequence, event: Arc::new(event(sequence)), cut: false });
     }
 
+    fn cut(&mut self, sequence: u64) {
+        self.tell(WriteJobEvent { sequence, event: Arc::new(event(sequence)), cut: true });
+    }
+
+    fn base(&mut self, sequence: u64) {
+        self.tell(WriteJobEvent { sequence, event: Arc::new(base()), cut: false });
+        self.tell(FlushJobEvents {});
+    }
+
+    /// An event whose record has this length in bytes.
+    fn write_long(&mut self, sequence: u64, length: usize) {
+        let event = |reason: usize| JobEvent::HistoryDiscarded { reason: "x".repeat(reason) };
+        let record = |reason| {
+            let mut bytes = Vec::new();
+            record::write_record(&mut bytes, sequence, FencingToken(1), &event(reason));
+            bytes.len()
+        };
+        let reason = (0..length).rfind(|&reason| record(reason) == length).unwrap();
+        self.tell(WriteJobEvent { sequence, event: Arc::new(event(reason)), cut: false });
+    }
+
+    fn failures(&mut self) -> Vec<String> {
+        let told = self.told.iter();
+        told.filter_map(|message| match message {
+            Message::JobEventStoreFailed(failed) => Some(failed.failure.message.clone()),
+            _ => None,
+        })
+        .collect()
+    }
+
+    fn recovered(&self) -> usize {
+        self.told.iter().filter(|message| matches!(message, Message::JobEventStoreRecovered(_))).count()
+    }
+
+    /// Handles one event and gives back its disk operations without carrying them out.
+    fn held(&mut self, event: Event) -> Vec<(DiskOpId, DiskOp)> {
+        let mut out = Outbox::new();
+        self.writer.handle(NOW, event, &mut out);
+        out.take()
+            .into_iter()
+            .filter_map(|effect| match effect {
+                Effect::Disk { op, action, .. } => Some((op, action)),
+                Effect::Send { message, .. } => {
+                    self.told.push(message);
+                    None
+                }
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// What the next leader reads.
+    fn replayed(&self) -> super::super::Replay {
+        let next = self.writer.token.0 + 1;
+        super::super::Replay::clone(&Self::on(self.files.clone()).open(next))
+    }
+
+    fn names(&self) -> Vec<&str> {
+        self.files.keys().map(|path| path.rsplit('/').next().unwrap()).collect()
+    }
+
     fn durable(&mut self) -> Vec<u64> {
         let told = std::mem::take(&mut self.told).into_iter();
         told.filter_map(|message| match message {
@@ -111,6 +178,14 @@ impl Fixture {
         })
         .collect()
     }
+}
+
+fn base() -> JobEvent {
+    JobEvent::BaseRecorded { initialized: vec![], finished: vec![], coordinators: vec![] }
+}
+
+fn message(message: impl Into<Message>) -> Event {
+    Event::Message { from: Address::MASTER, message: message.into() }
 }
 
 fn event(n: u64) -> JobEvent {
@@ -134,6 +209,21 @@ fn what_was_flushed_is_replayed_by_the_next_epoch_and_the_rest_is_not() {
 }
 
 #[test]
+fn five_events_and_after_a_restart_two_more_are_seven_in_order() {
+    let mut first = Fixture::new(Configuration::default());
+    first.open(1);
+    (1..=5).for_each(|n| first.write(n));
+    first.tell(FlushJobEvents {});
+    let mut second = Fixture::on(first.files);
+    assert_eq!(second.open(2).events.len(), 5);
+    for n in 6..=7 {
+        second.tell(WriteJobEvent { sequence: n - 5, event: Arc::new(event(n)), cut: false });
+    }
+    second.tell(FlushJobEvents {});
+    assert_eq!(second.replayed().events, (1..=7).map(event).collect::<Vec<_>>());
+}
+
+#[test]
 fn what_an_earlier_epoch_had_written_is_synced_before_anything_rests_on_it() {
     let mut first = Fixture::new(Configuration::default());
     first.open(1);
@@ -150,23 +240,94 @@ fn an_event_waits_for_the_flush_interval_and_is_durable_only_after_the_sync() {
     fixture.open(1);
     fixture.operations.clear();
     fixture.write(1);
-    assert_eq!(fixture.timer, Some(NOW + Duration::from_secs(1)));
+    assert_eq!(fixture.timers[&FLUSH], NOW + Duration::from_secs(1));
     fixture.write(2);
     assert_eq!((fixture.durable(), fixture.operations.len()), (vec![], 0));
-    fixture.run(Event::Timer(FLUSH));
+    fixture.fire(FLUSH);
     assert_eq!(fixture.operations, ["append", "sync"]);
     assert_eq!(fixture.durable(), [2]);
 }
 
-#[test]
-fn b13_a_full_buffer_and_a_record_larger_than_it_are_flushed_at_once() {
+fn with_buffer(size: &str) -> Fixture {
     let mut config = Configuration::default();
-    config.set("job-event.store.write-buffer.size", "1 b").unwrap();
+    config.set("job-event.store.write-buffer.size", size).unwrap();
     let mut fixture = Fixture::new(config);
     fixture.open(1);
+    fixture.operations.clear();
+    fixture
+}
+
+#[test]
+fn b13_a_full_buffer_and_a_record_larger_than_it_are_flushed_at_once() {
+    let mut fixture = with_buffer("1 b");
     fixture.write(1);
     assert_eq!(fixture.durable(), [1]);
-    assert_eq!(fixture.timer, None);
+    assert!(fixture.timers.is_empty());
+}
+
+#[test]
+fn b13_a_buffer_of_ten_thousand_bytes_is_flushed_by_exactly_the_tenth_record_of_a_thousand() {
+    let mut fixture = with_buffer("10000 b");
+    for n in 1..=9 {
+        fixture.write_long(n, 1_000);
+        assert_eq!(fixture.operations.len(), 0, "record {n}");
+    }
+    fixture.write_long(10, 1_000);
+    assert_eq!((fixture.operations.clone(), fixture.durable()), (vec!["append", "sync"], vec![10]));
+    fixture.operations.clear();
+    fixture.write_long(11, 10_001);
+    assert_eq!((fixture.operations.clone(), fixture.durable()), (vec!["append", "sync"], vec![11]));
+    assert!(fixture.timers.is_empty());
+}
+
+#[test]
+fn a_cut_flushes_and_ends_the_file_and_the_next_event_begins_another() {
+    let mut fixture = Fixture::new(Configuration::default());
+    fixture.open(1);
+    fixture.operations.clear();
+    fixture.write(1);
+    fixture.cut(2);
+    assert_eq!((fixture.operations.clone(), fixture.durable()), (vec!["append", "sync", "close"], vec![2]));
+    assert!(fixture.timers.is_empty());
+    assert_eq!(fixture.names(), ["events.1.0"]);
+    fixture.operations.clear();
+    fixture.write(3);
+    assert_eq!(fixture.operations, ["create", "append", "sync", "sync-directory"]);
+    assert_eq!(fixture.names(), ["events.1.0", "events.1.1"]);
+    assert_eq!(fixture.durable(), []);
+    fixture.fire(FLUSH);
+    assert_eq!(fixture.durable(), [3]);
+    assert_eq!(fixture.replayed().events, [event(1), event(2), event(3)]);
+}
+
+#[test]
+fn b6_a_crash_right_after_a_new_file_was_begun_loses_nothing_before_it() {
+    let mut fixture = Fixture::new(Configuration::default());
+    fixture.open(1);
+    fixture.cut(1);
+    fixture.write(2);
+    assert_eq!(fixture.names().len(), 2);
+    assert_eq!(fixture.replayed(), super::super::Replay { events: vec![event(1)], damage: None });
+    fixture.files.get_mut("default/job-events/events.1.1").unwrap().clear();
+    assert_eq!(fixture.replayed(), super::super::Replay { events: vec![event(1)], damage: None });
+}
+
+#[test]
+fn b7_a_leader_that_goes_on_after_its_files_were_accepted_adds_nothing() {
+    let mut old = Fixture::new(Configuration::default());
+    old.open(1);
+    old.write(1);
+    old.tell(FlushJobEvents {});
+    let mut new = Fixture::on(old.files);
+    new.open(2);
+    old.files = std::mem::take(&mut new.files);
+    old.cut(2);
+    old.cut(3);
+    new.files = old.files;
+    new.write(1);
+    new.tell(FlushJobEvents {});
+    assert_eq!(new.names(), ["events.1.0", "events.1.1", "events.2.0"]);
+    assert_eq!(new.replayed().events, [event(1), event(1)]);
 }
 
 #[test]
@@ -174,38 +335,185 @@ fn events_that_arrive_during_a_flush_are_not_reported_by_it() {
     let mut fixture = Fixture::new(Configuration::default());
     fixture.open(1);
     fixture.write(1);
-    let mut out = Outbox::new();
-    let flush = Event::Message { from: Address::MASTER, message: FlushJobEvents {}.into() };
-    fixture.writer.handle(NOW, flush, &mut out);
-    let Some(Effect::Disk { op, .. }) = out.take().pop() else { panic!() };
+    let Some((op, _)) = fixture.held(message(FlushJobEvents {})).pop() else { panic!() };
     fixture.write(2);
     fixture.run(Event::Disk { op, result: Ok(DiskOutput::Done) });
     assert_eq!(fixture.durable(), [1]);
 }
 
 #[test]
-fn a_failing_disk_is_reported_and_ends_recording() {
+fn events_behind_a_cut_that_is_under_way_go_to_the_next_file() {
     let mut fixture = Fixture::new(Configuration::default());
     fixture.open(1);
-    fixture.broken = true;
+    let cut = WriteJobEvent { sequence: 1, event: Arc::new(event(1)), cut: true };
+    let [(op, append)] = &fixture.held(message(cut))[..] else { panic!() };
+    fixture.write(2);
+    fixture.cut(3);
+    fixture.write(4);
+    fixture.perform(append.clone()).unwrap();
+    fixture.run(Event::Disk { op: *op, result: Ok(DiskOutput::Done) });
+    assert_eq!(fixture.durable(), [1, 3]);
+    assert_eq!(fixture.names(), ["events.1.0", "events.1.1", "events.1.2"]);
+    assert_eq!(fixture.replayed().events, [event(1), event(2), event(3)]);
+}
+
+#[test]
+fn a_store_that_takes_a_minute_for_a_sync_collects_events_meanwhile_and_writes_them_in_one() {
+    let mut fixture = Fixture::new(Configuration::default());
+    fixture.open(1);
     fixture.write(1);
-    fixture.tell(FlushJobEvents {});
-    let Some(Message::JobEventStoreFailed(failed)) = fixture.told.pop() else { panic!() };
-    assert_eq!(failed.failure.message, "append of ha:default/job-events/events.1 failed: no space left");
+    let Some((op, _)) = fixture.held(message(FlushJobEvents {})).pop() else { panic!() };
+    for n in 2..=100 {
+        assert!(
+            fixture
+                .held(message(WriteJobEvent { sequence: n, event: Arc::new(event(n)), cut: false }))
+                .is_empty()
+        );
+    }
+    assert!(fixture.held(message(FlushJobEvents {})).is_empty());
     fixture.operations.clear();
+    fixture.run(Event::Disk { op, result: Ok(DiskOutput::Done) });
+    assert_eq!(fixture.operations, ["sync", "append", "sync"]);
+    assert_eq!(fixture.durable(), [1, 100]);
+}
+
+/// A writer that had events 1 and 2 durable when event 3 met a broken disk.
+fn failed() -> Fixture {
+    let mut fixture = Fixture::new(Configuration::default());
+    fixture.open(1);
+    fixture.write(1);
     fixture.write(2);
     fixture.tell(FlushJobEvents {});
-    assert!(fixture.operations.is_empty());
+    fixture.broken = Some("");
+    fixture.write(3);
+    fixture.tell(FlushJobEvents {});
+    fixture
+}
+
+#[test]
+fn a_failing_disk_is_reported_once_and_tried_again_with_a_new_file_and_a_base() {
+    let mut fixture = failed();
+    let message = "append of ha:default/job-events/events.1.0 failed: no space left";
+    assert_eq!(fixture.failures(), [message]);
+    fixture.operations.clear();
+    fixture.write(4);
+    fixture.tell(FlushJobEvents {});
+    assert!(fixture.operations.is_empty(), "nothing is written behind bytes of unknown fate");
+    fixture.fire(RETRY);
+    assert_eq!(fixture.operations, ["create"]);
+    assert_eq!(fixture.failures().len(), 1, "it is told once");
+    fixture.broken = None;
+    fixture.operations.clear();
+    fixture.fire(RETRY);
+    assert_eq!(fixture.operations, ["create", "append", "sync", "sync-directory"]);
+    assert_eq!((fixture.recovered(), fixture.failures().len()), (1, 1));
+    // What was under way from the JobMaster when the store failed is not wanted.
+    fixture.write(5);
+    fixture.base(6);
+    fixture.write(7);
+    fixture.tell(FlushJobEvents {});
+    assert_eq!(fixture.durable(), [2, 6, 7]);
+    assert_eq!(fixture.names(), ["events.1.0", "events.1.2"]);
+    assert_eq!(fixture.replayed().events, [base(), event(7)]);
+}
+
+#[test]
+fn every_kind_of_operation_that_fails_after_the_opening_is_reported_and_overcome() {
+    for kind in ["append", "sync", "close", "create", "sync-directory"] {
+        let mut fixture = Fixture::new(Configuration::default());
+        fixture.open(1);
+        fixture.broken = Some(kind);
+        fixture.cut(1);
+        fixture.write(2);
+        let failures = fixture.failures();
+        assert!(failures.len() == 1 && failures[0].starts_with(&format!("{kind} of ")), "{failures:?}");
+        fixture.fire(RETRY);
+        fixture.broken = None;
+        if fixture.recovered() == 0 {
+            fixture.fire(RETRY);
+        }
+        assert_eq!(fixture.recovered(), 1, "{kind}");
+        fixture.base(3);
+        assert_eq!(fixture.replayed(), super::super::Replay { events: vec![base()], damage: None }, "{kind}");
+    }
+}
+
+#[test]
+fn a_base_that_is_not_durable_either_is_reported_anew_and_what_was_durable_before_still_counts() {
+    let mut fixture = failed();
+    fixture.broken = None;
+    fixture.fire(RETRY);
+    fixture.broken = Some("sync");
+    fixture.base(4);
+    assert_eq!(fixture.failures().len(), 2);
+    fixture.files.get_mut("default/job-events/events.1.1").unwrap().pop();
+    assert_eq!(fixture.replayed().events, [event(1), event(2)]);
+    fixture.broken = None;
+    fixture.fire(RETRY);
+    fixture.base(9);
+    assert_eq!(fixture.replayed().events, [base()]);
+}
+
+#[test]
+fn an_opening_that_fails_is_tried_again_from_the_start() {
+    let mut first = Fixture::new(Configuration::default());
+    first.open(1);
+    first.write(1);
+    first.tell(FlushJobEvents {});
+    for kind in ["list", "read", "sync", "create", "append", "sync-directory"] {
+        let mut second = Fixture::on(first.files.clone());
+        second.broken = Some(kind);
+        second.tell(OpenJobEventStore { token: FencingToken(2), fingerprint: 5 });
+        assert_eq!(second.failures().len(), 1, "{kind}");
+        second.fire(RETRY);
+        assert_eq!(second.failures().len(), 1, "{kind}");
+        second.broken = None;
+        second.fire(RETRY);
+        let Some(Message::JobEventStoreOpened(opened)) = second.told.pop() else { panic!("{kind}") };
+        assert_eq!(opened.replay.events, [event(1)], "{kind}");
+        second.write(1);
+        second.tell(FlushJobEvents {});
+        assert_eq!(second.replayed().events, [event(1), event(1)], "{kind}");
+    }
+}
+
+#[test]
+fn a_base_for_a_leader_that_did_not_wait_begins_a_file_of_its_own() {
+    let mut fixture = Fixture::new(Configuration::default());
+    fixture.open(1);
+    fixture.base(17);
+    assert_eq!(fixture.names(), ["events.1.0", "events.1.1"]);
+    assert_eq!(fixture.durable(), [17]);
+    assert_eq!(fixture.replayed().events, [base()]);
+}
+
+fn too_long() -> Arc<JobEvent> {
+    let reason = "x".repeat(record::MAX_PAYLOAD);
+    Arc::new(JobEvent::HistoryDiscarded { reason })
 }
 
 #[test]
 fn an_event_too_long_for_a_record_is_a_failure_and_never_a_torn_tail() {
     let mut fixture = Fixture::new(Configuration::default());
     fixture.open(1);
-    let subtasks = vec![ExecutionVertexId::new(JobVertexId(u32::MAX), u32::MAX); 7_000_000];
-    let event = Arc::new(JobEvent::ExecutionVertexReset { subtasks });
-    fixture.tell(WriteJobEvent { sequence: 1, event, cut: false });
-    assert!(matches!(fixture.told.pop(), Some(Message::JobEventStoreFailed(_))));
+    fixture.tell(WriteJobEvent { sequence: 1, event: too_long(), cut: false });
+    assert_eq!(fixture.failures(), ["the event 1 is longer than the 67108864 bytes of a record"]);
+}
+
+#[test]
+fn a_base_too_long_for_a_record_is_tried_again_in_the_same_file() {
+    let mut fixture = failed();
+    fixture.broken = None;
+    fixture.fire(RETRY);
+    let JobEvent::HistoryDiscarded { reason } = &*too_long() else { panic!() };
+    let coordinators = vec![(JobVertexId(0), reason.clone().into_bytes().into())];
+    let long = JobEvent::BaseRecorded { initialized: vec![], finished: vec![], coordinators };
+    fixture.tell(WriteJobEvent { sequence: 4, event: Arc::new(long), cut: false });
+    assert_eq!(fixture.failures()[1], "the base 4 is longer than the 67108864 bytes of a record");
+    fixture.fire(RETRY);
+    assert_eq!(fixture.names(), ["events.1.0", "events.1.1"]);
+    fixture.base(5);
+    assert_eq!(fixture.replayed().events, [base()]);
 }
 
 #[test]
@@ -221,7 +529,7 @@ fn a_damaged_log_is_reported_and_the_new_epoch_accepts_nothing_of_it() {
     let mut second = Fixture::on(first.files);
     let replay = second.open(2);
     assert!(replay.events.is_empty());
-    assert!(replay.damage.as_ref().unwrap().starts_with("default/job-events/events.1 at offset "));
+    assert!(replay.damage.as_ref().unwrap().starts_with("default/job-events/events.1.0 at offset "));
     let mut third = Fixture::on(second.files);
     assert_eq!(*third.open(3), super::super::Replay::default());
 }
@@ -230,8 +538,25 @@ fn a_damaged_log_is_reported_and_the_new_epoch_accepts_nothing_of_it() {
 fn clearing_deletes_every_file() {
     let mut fixture = Fixture::new(Configuration::default());
     fixture.open(1);
-    fixture.write(1);
+    fixture.cut(1);
+    fixture.write(2);
     fixture.tell(ClearJobEvents {});
     assert!(fixture.files.is_empty());
     assert!(matches!(fixture.told.pop(), Some(Message::JobEventsCleared(_))));
+    assert!(fixture.timers.is_empty());
+}
+
+#[test]
+fn clearing_that_fails_leaves_the_log_and_ends_nevertheless() {
+    let mut fixture = failed();
+    fixture.cut(4);
+    fixture.tell(ClearJobEvents {});
+    assert!(matches!(fixture.told.pop(), Some(Message::JobEventsCleared(_))));
+    assert!(fixture.timers.is_empty());
+    let mut fixture = Fixture::on(failed().files);
+    fixture.open(2);
+    fixture.broken = Some("delete");
+    fixture.tell(ClearJobEvents {});
+    let cleared = fixture.told.iter().filter(|message| matches!(message, Message::JobEventsCleared(_)));
+    assert_eq!(cleared.count(), 1);
 }

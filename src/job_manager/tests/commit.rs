@@ -100,7 +100,7 @@ fn a_failed_job_leaves_no_uncommitted_output() {
 }
 
 #[test]
-fn a_store_that_fails_after_the_jobs_end_does_not_keep_the_process_alive() {
+fn a_store_that_fails_after_the_jobs_end_keeps_the_process_only_until_its_log_is_dealt_with() {
     let mut fixture = Fixture::new(&[]);
     fixture.event(Event::Start);
     fixture
@@ -108,6 +108,8 @@ fn a_store_that_fails_after_the_jobs_end_does_not_keep_the_process_alive() {
     carry_out(&mut fixture, &mut Vec::new());
     let failure = crate::job_event::StoreFailure { message: "no".to_owned() };
     fixture.tell(Address::WRITER, crate::message::JobEventStoreFailed { token: NOW, failure });
+    assert!(!fixture.effects.iter().any(|effect| matches!(effect, Effect::Exit(_))));
+    fixture.tell(Address::WRITER, crate::message::JobEventsCleared {});
     assert_eq!(fixture.effects.last(), Some(&Effect::Exit(ExitStatus::Success)));
 }
 

@@ -1,4 +1,5 @@
-//! Shows how far the job is: a bar on a terminal, a line for each change of status elsewhere.
+//! Shows how far the job is: a bar on a terminal, a line for each change of status elsewhere. Says
+//! when its progress is not recorded, for then a crash of the JobManager would cost it.
 
 use std::io::{IsTerminal, Write};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,7 +7,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::message::JobStatus;
+use crate::message::{JobStatus, RecordingStatus};
 use crate::note::Note;
 
 use super::super::Observer;
@@ -14,7 +15,7 @@ use super::super::Observer;
 #[derive(Clone)]
 pub struct Progress {
     bar: ProgressBar,
-    last: Arc<Mutex<Option<JobStatus>>>,
+    last: Arc<Mutex<Option<(JobStatus, RecordingStatus)>>>,
 }
 
 impl Progress {
@@ -38,19 +39,41 @@ impl Progress {
     }
 
     fn see(&self, note: &Note) {
-        let Note::Progress { status, total, finished, running, .. } = note else { return };
+        let Note::Progress { status, total, finished, running, recording } = note else { return };
         self.bar.set_length(u64::from(*total));
         self.bar.set_position(u64::from(*finished));
         let name = format!("{status:?}").to_lowercase();
-        self.bar.set_message(format!("{name}, {running} running"));
-        let changed =
-            self.last.lock().unwrap_or_else(PoisonError::into_inner).replace(*status) != Some(*status);
-        if changed && !std::io::stderr().is_terminal() {
-            let _ = writeln!(std::io::stderr(), "{name}: {finished} of {total} tasks finished");
+        let recorded = unrecorded(recording);
+        self.bar.set_message(format!("{name}, {running} running{recorded}"));
+        let now = (*status, recording.clone());
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.as_ref() != Some(&now) && !std::io::stderr().is_terminal() {
+            let _ = writeln!(std::io::stderr(), "{name}: {finished} of {total} tasks finished{recorded}");
         }
+        *last = Some(now);
     }
 
     pub fn end(&self) {
         self.bar.finish_and_clear();
+    }
+}
+
+/// What is added while the event store fails.
+fn unrecorded(recording: &RecordingStatus) -> String {
+    match recording {
+        RecordingStatus::Off | RecordingStatus::On => String::new(),
+        RecordingStatus::Failing(reason) => format!(", not recorded: {reason}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failing_event_store_shows_with_its_reason_and_nothing_else_does() {
+        let failing = RecordingStatus::Failing("no space left".to_owned());
+        assert_eq!(unrecorded(&failing), ", not recorded: no space left");
+        assert_eq!(unrecorded(&RecordingStatus::On) + &unrecorded(&RecordingStatus::Off), "");
     }
 }

@@ -1,0 +1,190 @@
+//! What is wrong with the disk for files of one purpose, and what that does to an operation: it fails
+//! after its time, or takes longer.
+
+use std::time::Duration;
+
+use revenant::actor::Purpose;
+use revenant::disk::{DiskError, DiskErrorKind, DiskOp, DiskResult, Volume};
+
+use super::{DisksState, Happening, Operation};
+use crate::draw;
+use crate::scenario::{DiskFault, DiskFaultKind};
+use crate::trace::TraceKind;
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Condition {
+    error: Option<DiskErrorKind>,
+    /// Added to what an operation takes.
+    pub(super) slower: Duration,
+}
+
+impl Condition {
+    pub(super) const fn error_of(self, action: &DiskOp) -> Option<DiskErrorKind> {
+        match self.error {
+            Some(DiskErrorKind::Full)
+                if !matches!(action, DiskOp::CreateNew { .. } | DiskOp::Append { .. }) =>
+            {
+                None
+            }
+            error => error,
+        }
+    }
+}
+
+impl DisksState {
+    /// Carries out a fault; `None` if there is no such byte to corrupt. What happened to a file of the
+    /// job event store is for the trace.
+    pub fn fault(&mut self, fault: DiskFault) -> Option<Option<TraceKind>> {
+        let DiskFault { purpose, kind } = fault;
+        let condition = self.conditions.entry(purpose).or_default();
+        match kind {
+            DiskFaultKind::Fail => condition.error = Some(DiskErrorKind::Other),
+            DiskFaultKind::Full => condition.error = Some(DiskErrorKind::Full),
+            DiskFaultKind::Slow(by) => condition.slower = by.0,
+            DiskFaultKind::Heal => *condition = Condition::default(),
+            DiskFaultKind::Corrupt { offset } => {
+                let volumes = self.volumes.iter_mut();
+                let (volume, path) = volumes.rev().find_map(|(&(volume, _), image)| {
+                    image.corrupt(purpose, offset).map(|path| (volume, path))
+                })?;
+                let is_log = purpose == Purpose::JobEvent;
+                return Some(is_log.then_some(TraceKind::LogCorrupted { volume, path, offset }));
+            }
+        }
+        Some(None)
+    }
+
+    /// The operation fails. Of an append, a drawn part has reached the disk.
+    pub(super) fn refuse(
+        &mut self,
+        mut operation: Operation,
+        kind: DiskErrorKind,
+    ) -> (DiskResult, Option<Happening>) {
+        let mut happening = None;
+        if let DiskOp::Append { bytes, .. } = &mut operation.action {
+            let whole = bytes.clone();
+            let key = (operation.process, operation.actor);
+            let draw = self.draws.draw(draw::Purpose::FailedAppend, key);
+            bytes.truncate(draw.up_to(bytes.len() as u64) as usize);
+            if !bytes.is_empty() {
+                happening = self.apply(&operation).1;
+            }
+            if let DiskOp::Append { bytes, .. } = &mut operation.action {
+                *bytes = whole;
+            }
+        }
+        let message = match kind {
+            DiskErrorKind::Full => "no space is left on the device",
+            _ => "input/output error",
+        };
+        (Err(error(&operation.action, operation.volume, kind, message.to_owned())), happening)
+    }
+}
+
+pub(super) fn error(action: &DiskOp, volume: Volume, kind: DiskErrorKind, message: String) -> DiskError {
+    let (operation, path) = (action.kind().to_owned(), action.path().to_owned());
+    DiskError { kind, operation, volume, path, message }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use bytes::Bytes;
+    use revenant::actor::Time;
+    use revenant::disk::DiskOutput;
+    use revenant::ids::Address;
+
+    use super::*;
+    use crate::scenario::Disk;
+
+    fn path() -> String {
+        "a".to_owned()
+    }
+
+    fn append() -> DiskOp {
+        DiskOp::Append { path: path(), bytes: Bytes::from_static(b"abcd") }
+    }
+
+    fn disks(seed: u64) -> DisksState {
+        let mut disks = DisksState::new(seed, Disk::default());
+        do_for(&mut disks, Purpose::JobEvent, DiskOp::CreateNew { path: path() }).0.unwrap();
+        disks
+    }
+
+    fn do_for(disks: &mut DisksState, purpose: Purpose, action: DiskOp) -> (DiskResult, Time) {
+        let (ticket, at, _) = disks.begin(Time(0), Address::WRITER, Volume::Ha, purpose, action);
+        (disks.complete(ticket).unwrap().0, at)
+    }
+
+    fn perform(disks: &mut DisksState, action: DiskOp) -> DiskResult {
+        do_for(disks, Purpose::JobEvent, action).0
+    }
+
+    fn fault(disks: &mut DisksState, text: &str) -> bool {
+        disks.fault(text.parse().unwrap()).is_some()
+    }
+
+    #[test]
+    fn a_failing_disk_fails_what_begins_after_it_for_its_purpose_until_it_is_healed() {
+        let mut disks = disks(1);
+        let before = disks.begin(Time(0), Address::WRITER, Volume::Ha, Purpose::JobEvent, append());
+        assert!(fault(&mut disks, "disk fail job_event"));
+        assert!(disks.complete(before.0).unwrap().0.is_ok(), "it began before");
+        let error = perform(&mut disks, DiskOp::Sync { path: path() }).unwrap_err();
+        assert_eq!(error.to_string(), "sync of ha:a failed: input/output error");
+        let (other, _) = do_for(&mut disks, Purpose::Sink, DiskOp::CreateNew { path: "b".to_owned() });
+        assert!(other.is_ok());
+        assert!(fault(&mut disks, "disk heal job_event"));
+        assert!(perform(&mut disks, DiskOp::Sync { path: path() }).is_ok());
+    }
+
+    #[test]
+    fn of_an_append_that_fails_any_part_may_have_reached_the_disk() {
+        let left: BTreeSet<usize> = (0..60)
+            .map(|seed| {
+                let mut disks = disks(seed);
+                fault(&mut disks, "disk fail job_event");
+                perform(&mut disks, append()).unwrap_err();
+                fault(&mut disks, "disk heal job_event");
+                let read = DiskOp::ReadRange { path: path(), offset: 0, length: 9 };
+                let Ok(DiskOutput::Data(bytes)) = perform(&mut disks, read) else { panic!() };
+                assert!(b"abcd".starts_with(&bytes));
+                bytes.len()
+            })
+            .collect();
+        assert_eq!(left, (0..=4).collect());
+    }
+
+    #[test]
+    fn a_full_disk_takes_nothing_new_but_syncs_and_reads() {
+        let mut disks = disks(1);
+        fault(&mut disks, "disk full job_event");
+        let error = perform(&mut disks, DiskOp::CreateNew { path: "b".to_owned() }).unwrap_err();
+        assert_eq!(error.kind, DiskErrorKind::Full);
+        assert!(perform(&mut disks, append()).is_err());
+        assert!(perform(&mut disks, DiskOp::Sync { path: path() }).is_ok());
+    }
+
+    #[test]
+    fn a_slow_disk_takes_longer_by_as_much_as_is_said() {
+        let mut disks = disks(1);
+        fault(&mut disks, "disk slow job_event by 1 min");
+        let (result, at) = do_for(&mut disks, Purpose::JobEvent, append());
+        assert!(result.is_ok() && at > Time(60_000_000_000) && at < Time(60_100_000_000), "{at}");
+    }
+
+    #[test]
+    fn a_durable_byte_of_the_newest_file_that_has_it_is_corrupted_and_no_other() {
+        let mut disks = disks(1);
+        perform(&mut disks, append()).unwrap();
+        assert!(!fault(&mut disks, "disk corrupt job_event at 3"), "it is not durable");
+        perform(&mut disks, DiskOp::Sync { path: path() }).unwrap();
+        perform(&mut disks, DiskOp::CreateNew { path: "b".to_owned() }).unwrap();
+        assert!(fault(&mut disks, "disk corrupt job_event at 3"));
+        assert!(!fault(&mut disks, "disk corrupt job_event at 4"));
+        assert!(!fault(&mut disks, "disk corrupt sink at 3"));
+        let read = DiskOp::ReadRange { path: path(), offset: 0, length: 9 };
+        assert_eq!(perform(&mut disks, read), Ok(DiskOutput::Data(Bytes::from_static(b"abce"))));
+    }
+}

@@ -1,0 +1,126 @@
+//! Faults of the disk, for all files of one purpose on every volume: `disk fail job_event`. Every
+//! operation that begins after such a fault meets it, until the disk is healed.
+
+use std::fmt;
+use std::str::FromStr;
+
+use revenant::actor::Purpose;
+
+use super::duration::Span;
+
+const PURPOSES: [Purpose; 6] = [
+    Purpose::JobEvent,
+    Purpose::HighAvailability,
+    Purpose::Partition,
+    Purpose::Spill,
+    Purpose::Sink,
+    Purpose::Source,
+];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DiskFault {
+    pub purpose: Purpose,
+    pub kind: DiskFaultKind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DiskFaultKind {
+    /// Every operation fails. Of an append, a drawn part reaches the disk.
+    Fail,
+    /// Creating and appending fail for want of space, as with [`Self::Fail`]; the rest works.
+    Full,
+    /// Every operation takes so much longer.
+    Slow(Span),
+    /// All is well again.
+    Heal,
+    /// Flips a bit of the durable byte at this offset, in the newest file that has it.
+    Corrupt { offset: u64 },
+}
+
+impl fmt::Display for DiskFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let purpose = self.purpose.name();
+        match self.kind {
+            DiskFaultKind::Fail => write!(f, "disk fail {purpose}"),
+            DiskFaultKind::Full => write!(f, "disk full {purpose}"),
+            DiskFaultKind::Slow(by) => write!(f, "disk slow {purpose} by {by}"),
+            DiskFaultKind::Heal => write!(f, "disk heal {purpose}"),
+            DiskFaultKind::Corrupt { offset } => write!(f, "disk corrupt {purpose} at {offset}"),
+        }
+    }
+}
+
+impl FromStr for DiskFault {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = |why: &str| {
+            format!(
+                "'{text}' is not a fault of the disk: {why}; expected 'disk fail <purpose>', 'disk full <purpose>', \
+                 'disk slow <purpose> by <duration>', 'disk heal <purpose>' or 'disk corrupt <purpose> at <offset>'"
+            )
+        };
+        let rest = text.strip_prefix("disk ").ok_or_else(|| wrong("it does not begin with 'disk'"))?;
+        let (what, rest) = rest.trim().split_once(' ').ok_or_else(|| wrong("no purpose is named"))?;
+        let with = |word: &str| {
+            rest.split_once(word).ok_or_else(|| wrong(&format!("'{what}' needs '{}'", word.trim())))
+        };
+        let (purpose, kind) = match what {
+            "fail" => (rest, DiskFaultKind::Fail),
+            "full" => (rest, DiskFaultKind::Full),
+            "heal" => (rest, DiskFaultKind::Heal),
+            "slow" => {
+                let (purpose, by) = with(" by ")?;
+                (purpose, DiskFaultKind::Slow(by.parse()?))
+            }
+            "corrupt" => {
+                let (purpose, offset) = with(" at ")?;
+                let offset = offset.trim().parse();
+                let offset = offset.map_err(|_| wrong("the offset is not a number of bytes"))?;
+                (purpose, DiskFaultKind::Corrupt { offset })
+            }
+            _ => return Err(wrong(&format!("a disk cannot '{what}'"))),
+        };
+        let purpose = purpose.trim();
+        let known = PURPOSES.into_iter().find(|known| known.name() == purpose);
+        let purpose = known.ok_or_else(|| {
+            let names = PURPOSES.map(Purpose::name).join(", ");
+            format!("there are no files for '{purpose}': expected one of {names}")
+        })?;
+        Ok(Self { purpose, kind })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_reads_back_what_it_displays() {
+        for text in [
+            "disk fail job_event",
+            "disk full sink",
+            "disk slow job_event by 1 min",
+            "disk heal high_availability",
+            "disk corrupt job_event at 120",
+        ] {
+            assert_eq!(text.parse::<DiskFault>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn a_wrong_fault_says_what_would_be_right() {
+        for (text, why) in [
+            ("disk", "does not begin with 'disk'"),
+            ("disk fail", "no purpose is named"),
+            ("disk burn job_event", "a disk cannot 'burn'"),
+            ("disk fail job-event", "expected one of job_event, high_availability"),
+            ("disk slow job_event", "'slow' needs 'by'"),
+            ("disk slow job_event by noon", "for example '250 ms'"),
+            ("disk corrupt job_event at start", "not a number of bytes"),
+        ] {
+            let error = text.parse::<DiskFault>().unwrap_err();
+            assert!(error.contains(why), "{error}");
+        }
+    }
+}
