@@ -11,7 +11,6 @@ use crate::message::{
     PartitionReport, RegisterTaskManager, RegistrationRejected, RegistrationSuccess,
 };
 use crate::note::Note;
-use crate::scheduler::SubtaskState;
 
 use super::{HEARTBEAT, JobMaster, Phase};
 
@@ -160,20 +159,10 @@ impl JobMaster {
             self.lose_worker(now, process, "its heartbeat timed out", out);
         }
         for process in self.workers.processes() {
-            let attempts = self.attempts_at(process);
+            let attempts = self.execution.attempts_at(process).collect();
             out.send(Address::worker(process), HeartbeatRequest { token: self.token, attempts });
         }
         out.set_timer(HEARTBEAT, now + self.boot.config.heartbeat_interval);
-    }
-
-    fn attempts_at(&self, process: ProcessId) -> Vec<ExecutionAttemptId> {
-        self.execution
-            .subtasks()
-            .filter_map(|(_, subtask)| match subtask.state {
-                SubtaskState::Deployed { attempt, location } if location == process => Some(attempt),
-                _ => None,
-            })
-            .collect()
     }
 
     fn lose_worker(&mut self, now: Time, process: ProcessId, reason: &str, out: &mut Outbox) {
@@ -182,7 +171,7 @@ impl JobMaster {
         self.slots.remove(process);
         self.tracker.untrack_location(process);
         out.note(Note::TaskManagerLost { process, reason: reason.to_owned() });
-        let attempts = self.attempts_at(process);
+        let attempts: Vec<ExecutionAttemptId> = self.execution.attempts_at(process).collect();
         self.fail(now, &attempts, &format!("{process} was lost: {reason}"), out);
     }
 }
