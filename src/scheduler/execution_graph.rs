@@ -82,6 +82,8 @@ impl ExecutionGraph {
         Self { graph, vertices, deployed: BTreeSet::new(), readiness }
     }
 
+    /// The vertex has subtasks from now on, one for each entry of `inputs`. A vertex that is
+    /// initialized again begins anew.
     pub fn initialize(&mut self, vertex: JobVertexId, inputs: Vec<InputRanges>) {
         let graph = Arc::clone(&self.graph);
         let JobVertex { inputs: consumed, outputs, .. } = graph.vertex(vertex);
