@@ -1,7 +1,7 @@
 //! The running job: vertices are initialized when their inputs are finished, subtasks deployed when
 //! there is a slot, finishes accepted and recorded.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::actor::{Outbox, Time};
@@ -283,12 +283,13 @@ impl JobMaster {
 
     /// The partitions that a subtask reads, by gate.
     fn partitions_read_by(&self, id: ExecutionVertexId) -> Vec<Vec<ResultPartitionId>> {
-        let mut gates: BTreeMap<IntermediateDataSetId, Vec<ResultPartitionId>> = BTreeMap::new();
-        for (data_set, producer) in self.execution.producers(id) {
-            gates.entry(data_set).or_default().extend(self.result_of(data_set, producer));
-        }
-        let inputs = &self.execution.graph.vertex(id.vertex).inputs;
-        inputs.iter().map(|input| gates.remove(input).unwrap_or_default()).collect()
+        let mut producers = self.execution.producers(id).peekable();
+        let inputs = self.execution.graph.vertex(id.vertex).inputs.iter();
+        let gate = |input: &IntermediateDataSetId| {
+            let of_gate = std::iter::from_fn(|| producers.next_if(|(data_set, _)| data_set == input));
+            of_gate.filter_map(|(data_set, producer)| self.result_of(data_set, producer)).collect()
+        };
+        inputs.map(gate).collect()
     }
 
     /// The partitions of which this subtask was the last consumer to finish.

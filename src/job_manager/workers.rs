@@ -11,7 +11,6 @@ use crate::message::{
     PartitionReport, RegisterTaskManager, RegistrationRejected, RegistrationSuccess,
 };
 use crate::note::Note;
-use crate::scheduler::SubtaskState;
 
 use super::{HEARTBEAT, JobMaster, Phase};
 
@@ -175,23 +174,11 @@ impl JobMaster {
         for process in silent.map(|(&process, _)| process).collect::<Vec<_>>() {
             self.lose_worker(now, process, "its heartbeat timed out", out);
         }
-        let mut attempts: BTreeMap<ProcessId, Vec<ExecutionAttemptId>> = BTreeMap::new();
-        for (location, attempt) in self.deployed() {
-            attempts.entry(location).or_default().push(attempt);
-        }
         for process in self.workers.processes() {
-            let attempts = attempts.remove(&process).unwrap_or_default();
+            let attempts = self.execution.attempts_at(process).collect();
             out.send(Address::worker(process), HeartbeatRequest { token: self.token, attempts });
         }
         out.set_timer(HEARTBEAT, now + self.boot.config.heartbeat_interval);
-    }
-
-    /// Every attempt that runs, and where.
-    fn deployed(&self) -> impl Iterator<Item = (ProcessId, ExecutionAttemptId)> {
-        self.execution.subtasks().filter_map(|(_, subtask)| match subtask.state {
-            SubtaskState::Deployed { attempt, location } => Some((location, attempt)),
-            _ => None,
-        })
     }
 
     fn lose_worker(&mut self, now: Time, process: ProcessId, reason: &str, out: &mut Outbox) {
@@ -200,8 +187,7 @@ impl JobMaster {
         self.slots.remove(process);
         self.tracker.untrack_location(process);
         out.note(Note::TaskManagerLost { process, reason: reason.to_owned() });
-        let here = self.deployed().filter(|(location, _)| *location == process);
-        let attempts: Vec<_> = here.map(|(_, attempt)| attempt).collect();
+        let attempts: Vec<ExecutionAttemptId> = self.execution.attempts_at(process).collect();
         self.fail(now, &attempts, &format!("{process} was lost: {reason}"), out);
     }
 }

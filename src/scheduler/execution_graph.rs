@@ -2,6 +2,7 @@
 //! many subtasks have in common is counted when one of them changes, so that no question that is
 //! asked at every finish looks at all of them.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::graph::{JobGraph, JobVertex, Partitioner};
@@ -65,6 +66,8 @@ pub struct Initialized {
 pub struct ExecutionGraph {
     pub graph: Arc<JobGraph>,
     pub vertices: Vec<ExecutionJobVertex>,
+    /// Attempts that run, with where.
+    deployed: BTreeSet<(ProcessId, ExecutionAttemptId)>,
     pub(super) readiness: Readiness,
 }
 
@@ -76,9 +79,11 @@ impl ExecutionGraph {
             .map(|vertex| ExecutionJobVertex { id: vertex.id, initialized: None })
             .collect();
         let readiness = Readiness { available: vec![Vec::new(); graph.edges.len()], ..Readiness::default() };
-        Self { graph, vertices, readiness }
+        Self { graph, vertices, deployed: BTreeSet::new(), readiness }
     }
 
+    /// The vertex has subtasks from now on, one for each entry of `inputs`. A vertex that is
+    /// initialized again begins anew.
     pub fn initialize(&mut self, vertex: JobVertexId, inputs: Vec<InputRanges>) {
         let graph = Arc::clone(&self.graph);
         let JobVertex { inputs: consumed, outputs, .. } = graph.vertex(vertex);
@@ -91,6 +96,7 @@ impl ExecutionGraph {
             self.readiness.available[data_set.0 as usize] = vec![false; initialized.subtasks.len()];
         }
         self.vertices[vertex.0 as usize].initialized = Some(initialized);
+        self.deployed.retain(|(_, attempt)| attempt.subtask.vertex != vertex);
         self.group_inputs(vertex, consumed);
         for &data_set in outputs {
             let consumer = graph.edge(data_set).consumer;
@@ -161,6 +167,17 @@ impl ExecutionGraph {
         }
     }
 
+    /// The attempts that run in a process, in topological order.
+    pub fn attempts_at(&self, process: ProcessId) -> impl Iterator<Item = ExecutionAttemptId> {
+        let first = ExecutionAttemptId {
+            subtask: ExecutionVertexId::new(JobVertexId(0), 0),
+            epoch: FencingToken::default(),
+            number: 0,
+        };
+        let from_there = self.deployed.range((process, first)..).copied();
+        from_there.take_while(move |(location, _)| *location == process).map(|(_, attempt)| attempt)
+    }
+
     /// Starts a new attempt of a subtask.
     pub fn deploy(
         &mut self,
@@ -195,6 +212,12 @@ impl ExecutionGraph {
             self.readiness.candidates.insert(id);
         } else {
             self.readiness.candidates.remove(&id);
+        }
+        if let SubtaskState::Deployed { attempt, location } = subtask.state {
+            self.deployed.remove(&(location, attempt));
+        }
+        if let SubtaskState::Deployed { attempt, location } = state {
+            self.deployed.insert((location, attempt));
         }
         let before = std::mem::replace(&mut subtask.state, state);
         let was_finished = matches!(before, SubtaskState::Finished(_));
@@ -323,11 +346,11 @@ impl ExecutionGraph {
 
     /// Number of tasks that are (finished, running, known).
     pub fn progress(&self) -> (u32, u32, u32) {
-        self.subtasks().fold((0, 0, 0), |(finished, running, known), (_, subtask)| match subtask.state {
-            SubtaskState::Created => (finished, running, known + 1),
-            SubtaskState::Deployed { .. } => (finished, running + 1, known + 1),
-            SubtaskState::Finished(_) => (finished + 1, running, known + 1),
-        })
+        let initialized = self.vertices.iter().filter_map(|vertex| vertex.initialized.as_ref());
+        let (finished, known) = initialized.fold((0, 0), |(finished, known), vertex| {
+            (finished + vertex.finished, known + vertex.subtasks.len() as u32)
+        });
+        (finished, self.deployed.len() as u32, known)
     }
 
     /// Whether an edge ties its consumer's parallelism to its producer's.

@@ -289,7 +289,7 @@ mod tests {
         let inputs = [produced(Partitioner::Hash, 40_000, &[0, 0])];
         assert_eq!(cut(&inputs, 1000, (1, 8)), [(0, 0), (1, 1)]);
         // Whole partitions: 5 subtasks would read 3 or 4 of them.
-        let inputs = [produced(Partitioner::Rescale, 16, &[0; 10_000])];
+        let inputs = [produced(Partitioner::Rescale, 16, &vec![0; 10_000])];
         assert_eq!(decide(&inputs, 1000, BOUNDS).unwrap().len(), 6);
     }
 

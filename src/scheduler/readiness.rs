@@ -33,7 +33,10 @@ impl ExecutionGraph {
     pub fn next_ready(&mut self, tracker: &mut PartitionTracker) -> Option<ExecutionVertexId> {
         self.look_at_changes(tracker);
         while let Some(&id) = self.readiness.candidates.first() {
-            self.count_look();
+            #[cfg(test)]
+            {
+                self.readiness.looks += 1;
+            }
             if self.is_ready(id) {
                 return Some(id);
             }
@@ -69,7 +72,10 @@ impl ExecutionGraph {
     }
 
     fn look_at(&mut self, data_set: IntermediateDataSetId, index: u32, tracker: &PartitionTracker) {
-        self.count_look();
+        #[cfg(test)]
+        {
+            self.readiness.looks += 1;
+        }
         let is_available =
             self.partition(data_set, index).is_some_and(|partition| tracker.get(partition).is_some());
         let known = self.readiness.available.get_mut(data_set.0 as usize);
@@ -136,16 +142,5 @@ impl ExecutionGraph {
         let edge = self.graph.edges.get(data_set.0 as usize)?;
         let finish = self.finish(ExecutionVertexId::new(edge.producer, index))?;
         Some(ResultPartitionId { data_set, producer: finish.attempt })
-    }
-
-    #[cfg_attr(
-        not(test),
-        expect(clippy::unused_self, clippy::needless_pass_by_ref_mut, reason = "counts in tests only")
-    )]
-    fn count_look(&mut self) {
-        #[cfg(test)]
-        {
-            self.readiness.looks += 1;
-        }
     }
 }

@@ -72,7 +72,7 @@ mod tests {
                     slots.add(process, 3);
                     free.insert(process, 3);
                 }
-                1 if draw >> 16 & 3 == 0 => {
+                1 if (draw >> 16).is_multiple_of(4) => {
                     slots.remove(process);
                     free.remove(&process);
                 }
@@ -84,7 +84,9 @@ mod tests {
                     let most = free.values().copied().max().filter(|&most| most > 0);
                     let expected = free.iter().find(|(_, free)| Some(**free) == most).map(|(id, _)| *id);
                     assert_eq!(slots.take(), expected);
-                    expected.and_then(|id| free.get_mut(&id)).map(|free| *free -= 1);
+                    if let Some(free) = expected.and_then(|id| free.get_mut(&id)) {
+                        *free -= 1;
+                    }
                 }
             }
         }

@@ -6,6 +6,7 @@ mod work;
 use std::sync::Arc;
 
 use super::*;
+use crate::config::Configuration;
 use crate::graph::{Determinacy, JobEdge, JobGraph, JobVertex, Partitioner};
 use crate::ids::{
     ExecutionAttemptId, ExecutionVertexId, FencingToken, IntermediateDataSetId, JobVertexId, ProcessId,
@@ -102,4 +103,47 @@ fn b47_bytes_of_a_finish_that_was_taken_back_do_not_count() {
     assert_eq!(execution.subpartition_bytes(data_set, 3), [1, 2, 3]);
     run(&mut execution, 1, &[0, 0, 500]);
     assert_eq!(execution.subpartition_bytes(data_set, 3), [1, 2, 503]);
+}
+
+#[test]
+fn the_bounds_of_a_decided_parallelism_are_within_the_vertexs_own_maximum() {
+    let graph = graph(1, &[]);
+    let bounds = |own, min, max| {
+        let vertex = JobVertex {
+            max_parallelism: own,
+            body: Arc::new(Nothing),
+            name: String::new(),
+            inputs: vec![],
+            outputs: vec![],
+            source: None,
+            recovery_obstacles: vec![],
+            ..graph.vertices[0]
+        };
+        let config = Configuration { min_parallelism: min, max_parallelism: max, ..Configuration::default() };
+        let Bounds { min, max } = Bounds::of(&vertex, &config);
+        (min, max)
+    };
+    assert_eq!(bounds(None, 2, 128), (2, 128));
+    assert_eq!(bounds(Some(16), 2, 128), (2, 16));
+    assert_eq!(bounds(Some(16), 20, 128), (16, 16));
+    assert_eq!(bounds(Some(300), 2, 128), (2, 128));
+}
+
+#[test]
+fn partitions_have_a_subpartition_for_each_consumer_that_there_may_be() {
+    use Partitioner::{Broadcast, Forward, Hash, Rebalance, Rescale};
+    let edges = [Forward, Hash, Rebalance, Rescale, Broadcast].map(|partitioner| (0, 1, partitioner));
+    let mut graph = Arc::into_inner(graph(2, &edges)).unwrap();
+    let config = Configuration { max_parallelism: 10, ..Configuration::default() };
+    let counts = |graph: &JobGraph, producers| {
+        let count = |data_set| subpartition_count(graph, IntermediateDataSetId(data_set), producers, &config);
+        [0, 1, 2, 3, 4].map(count)
+    };
+    assert_eq!(counts(&graph, 1), [1, 10, 10, 10, 1]);
+    assert_eq!(counts(&graph, 3), [1, 10, 10, 4, 1]);
+    assert_eq!(counts(&graph, 30), [1, 10, 10, 1, 1]);
+    graph.vertices[1].max_parallelism = Some(7);
+    assert_eq!(counts(&graph, 3), [1, 7, 7, 3, 1]);
+    graph.vertices[1].parallelism = Some(20);
+    assert_eq!(counts(&graph, 3), [1, 20, 20, 7, 1]);
 }

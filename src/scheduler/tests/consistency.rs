@@ -76,7 +76,7 @@ impl Fixture {
         let location = |n: u32| ProcessId::TaskManager(n + 1);
         match *step {
             Step::Deploy(draw) => {
-                self.execution.deploy(self.pick(draw), EPOCH, location(0));
+                self.execution.deploy(self.pick(draw), EPOCH, location(draw / 5 % 3));
             }
             Step::Finish(draw, tracked) => {
                 self.number += 1;
@@ -159,6 +159,25 @@ impl Fixture {
 
     fn check(&self) {
         let execution = &self.execution;
+        let mut progress = (0, 0, 0);
+        let mut attempts = [vec![], vec![], vec![]];
+        for (_, subtask) in execution.subtasks() {
+            progress.2 += 1;
+            match subtask.state {
+                SubtaskState::Created => {}
+                SubtaskState::Deployed { attempt, location: ProcessId::TaskManager(n) } => {
+                    attempts[n as usize - 1].push(attempt);
+                    progress.1 += 1;
+                }
+                SubtaskState::Deployed { .. } => unreachable!("tasks run in TaskManagers"),
+                SubtaskState::Finished(_) => progress.0 += 1,
+            }
+        }
+        assert_eq!(execution.progress(), progress);
+        for (n, expected) in (1..).zip(attempts) {
+            let found = execution.attempts_at(ProcessId::TaskManager(n));
+            assert_eq!(found.collect::<Vec<_>>(), expected);
+        }
         for vertex in &execution.graph.vertices {
             let subtasks = execution.subtasks().filter(|(id, _)| id.vertex == vertex.id);
             let subtasks: Vec<_> = subtasks.collect();

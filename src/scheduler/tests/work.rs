@@ -66,10 +66,17 @@ fn assert_linear(large: &Large, subtasks: u32) {
 
 #[test]
 fn a_finish_costs_the_same_however_many_subtasks_there_are() {
-    for partitioner in [Partitioner::Rescale, Partitioner::Hash] {
+    for (partitioner, initialized_first) in [
+        (Partitioner::Rescale, false),
+        (Partitioner::Rescale, true),
+        (Partitioner::Hash, false),
+        (Partitioner::Hash, true),
+    ] {
         let mut large = Large::new(partitioner);
-        large.run();
-        assert!(large.execution.is_vertex_finished(JobVertexId(0)));
+        if !initialized_first {
+            large.run();
+            assert!(large.execution.is_vertex_finished(JobVertexId(0)));
+        }
         initialize(&mut large.execution, JobVertexId(1), SUBTASKS);
         large.run();
         assert!(large.execution.is_job_finished());
