@@ -72,13 +72,11 @@ pub(super) fn describe(env: &mut StreamExecutionEnvironment, job: &JobParameters
                     .iter()
                     .map(|input| exchanged(&streams[&input.stage], input.via, |row: &Row| row.key));
                 let Some(rows) = inputs.reduce(|union, next| union.union(&next)) else { continue };
-                match one_input(operation, &rows) {
-                    Some(result) => result,
-                    None => {
-                        sink(&rows, stage);
-                        continue;
-                    }
-                }
+                let Some(result) = one_input(operation, &rows) else {
+                    sink(&rows, stage);
+                    continue;
+                };
+                result
             }
         };
         let mut rows = rows.name(&stage.name);

@@ -29,15 +29,20 @@ pub struct Patience {
     pub retention: Duration,
     /// The longest that a question and its answer are under way.
     pub round_trip: Duration,
+    /// Whether a job is recovered at all. If not, no finish is ever durable, and a partition is kept for
+    /// nobody but the leader that knows it.
+    pub recovers: bool,
 }
 
 impl Patience {
     pub fn of(scenario: &Scenario) -> Self {
         let config = scenario.configuration();
+        let recovers = config.job_recovery_enabled;
         Self {
             recovery: config.previous_worker_recovery_timeout,
-            retention: config.registration_timeout,
+            retention: if recovers { config.registration_timeout } else { Duration::ZERO },
             round_trip: scenario.network.latency.max * 2,
+            recovers,
         }
     }
 }

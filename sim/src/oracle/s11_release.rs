@@ -2,6 +2,7 @@
 //! finishes of all subtasks that read it are durable, or the job's end is decided, or its producer's
 //! attempt does not count, or its TaskManager had been without a leader that claimed it for as long
 //! as the configuration lets it keep partitions. (Flink 1.20 releases on a finish that is only in memory.)
+//! Of a job that is not recovered no finish is durable: then it is enough that all readers finished.
 
 use revenant::ids::{ExecutionVertexId, ProcessId, ResultPartitionId};
 
@@ -70,7 +71,8 @@ fn needed_by(history: &History, partition: ResultPartitionId, at: usize) -> Opti
                 return Some(format!("its reader {subtask} had not finished"));
             };
             let durable = history.log.durable_finish(finish.attempt).is_some_and(|durable| durable <= at);
-            (!durable).then(|| format!("the finish of its reader {} was not durable", finish.attempt))
+            (!durable && history.patience.recovers)
+                .then(|| format!("the finish of its reader {} was not durable", finish.attempt))
         })
 }
 
@@ -80,6 +82,7 @@ mod tests {
     use revenant::note::Note;
 
     use super::*;
+    use crate::oracle::Patience;
     use crate::oracle::testing::{Story, attempt, caught, finished, partition, passes};
 
     fn until_sinks() -> Story {
@@ -103,6 +106,22 @@ mod tests {
         story.finish_sink(attempt(1, 1, 1, 1)).unsynced(1, finished(attempt(1, 1, 1, 1)));
         story.release(1, partition(attempt(0, 0, 1, 1)));
         caught(check, &story, "the finish of its reader v1.1.e1a1 was not durable");
+    }
+
+    #[test]
+    fn without_recovery_a_release_is_good_when_all_readers_have_finished_and_not_before() {
+        let judge = |history: &History| {
+            let patience = Patience { recovers: false, ..history.patience };
+            check(&History::new(history.graph, history.shape, patience, history.outcome))
+        };
+        let mut story = Story::new();
+        story.run_sources().init_sinks().finish_sink(attempt(1, 0, 1, 1));
+        story.finish_sink(attempt(1, 1, 1, 1)).release(1, partition(attempt(0, 0, 1, 1)));
+        passes(judge, &story);
+        let mut story = Story::new();
+        story.run_sources().init_sinks().finish_sink(attempt(1, 0, 1, 1));
+        story.release(1, partition(attempt(0, 0, 1, 1)));
+        caught(judge, &story, "its reader v1.1 had not finished");
     }
 
     #[test]

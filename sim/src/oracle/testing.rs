@@ -408,6 +408,7 @@ pub fn with_history_of<T>(graph: &JobGraph, story: &Story, look: impl FnOnce(&Hi
         recovery: Duration::from_secs(30),
         retention: Duration::from_mins(5),
         round_trip: Duration::from_millis(4),
+        recovers: true,
     };
     look(&History::new(graph, &shape, patience, &story.outcome))
 }

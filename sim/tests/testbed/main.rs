@@ -2,6 +2,7 @@
 
 mod dataflow;
 mod exploration;
+mod flink;
 mod planted_bugs;
 mod properties;
 mod regressions;

@@ -83,11 +83,11 @@ const VIAS: [(&str, Via); 5] = [
 impl Plan {
     pub(super) fn parse(text: &str) -> Result<Self, PlanError> {
         let lines = lines(text)?;
-        let mut stages = Stages { lines: &lines, stages: Vec::new(), resolved: Vec::new() };
+        let mut reader = Reader { lines: &lines, stages: Vec::new(), resolved: Vec::new() };
         for line in &lines {
-            stages.add(line).map_err(|problem| line.error(&problem))?;
+            reader.add(line).map_err(|problem| line.error(&problem))?;
         }
-        let stages = stages.stages;
+        let stages = reader.stages;
         if lines.is_empty() {
             return Err(PlanError(
                 "the plan has no stage; the smallest is 'a = source rows=10; b = sink a'".to_owned(),
@@ -176,14 +176,14 @@ struct Resolved {
     max_parallelism: Option<u32>,
 }
 
-/// The stages so far.
-struct Stages<'a> {
+/// Reads line after line, and knows what came before.
+struct Reader<'a> {
     lines: &'a [Line<'a>],
     stages: Vec<Stage>,
     resolved: Vec<Resolved>,
 }
 
-impl<'a> Stages<'a> {
+impl<'a> Reader<'a> {
     fn add(&mut self, line: &Line<'a>) -> Result<(), String> {
         let Some((&operation, words)) = line.words.split_first() else {
             return Err(format!("it says no operation; there are: {}", OPERATIONS.join(", ")));
@@ -551,8 +551,8 @@ mod tests {
             let error = error(&format!("{name} = source rows=1"));
             assert!(error.contains("is no name of a stage; right are at most 64 letters"), "{error}");
         }
-        let many: String = (0..300).map(|n| format!("a{n} = source rows=1\n")).collect();
-        assert_eq!(error(&many), "line 257: a plan has at most 256 stages");
+        let many: Vec<String> = (0..300).map(|n| format!("a{n} = source rows=1")).collect();
+        assert_eq!(error(&many.join("\n")), "line 257: a plan has at most 256 stages");
     }
 
     #[test]

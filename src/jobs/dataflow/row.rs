@@ -108,7 +108,7 @@ mod tests {
         for offset in 0..100 {
             let row = Row::generate(0, 0, offset, 5);
             assert!((0..1000).contains(&row.value));
-            keys[row.key as usize] += 1;
+            keys[row.key.cast_unsigned() as usize] += 1;
         }
         assert!(keys.iter().all(|&count| count > 5), "{keys:?}");
     }

@@ -43,8 +43,8 @@ impl Row {
             source,
             split,
             offset,
-            key: (bits % u64::from(keys)) as i64,
-            value: (first(bits) % 1000) as i64,
+            key: (bits % u64::from(keys)).cast_signed(),
+            value: (first(bits) % 1000).cast_signed(),
             rows: 1,
         }
     }
@@ -106,7 +106,7 @@ pub fn sorted(rows: &[Row], descending: bool) -> Vec<Row> {
 
 pub fn counted(rows: &[Row]) -> Row {
     let sources = rows.iter().fold(0_u64, |sum, row| sum.wrapping_add(row.rows));
-    Row { source: 0, split: 0, offset: 0, key: 0, value: rows.len() as i64, rows: sources }
+    Row { source: 0, split: 0, offset: 0, key: 0, value: rows.len().cast_signed() as i64, rows: sources }
 }
 
 pub fn reduced(rows: &[Row]) -> Option<Row> {

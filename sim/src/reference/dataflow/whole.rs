@@ -167,7 +167,7 @@ fn of_stage(stage: &Stage, parallelism: Option<u32>, before: &[Known]) -> Known 
         Operation::Sort { .. } | Operation::Sink => all(&stage.inputs),
         Operation::Count => match all(&stage.inputs) {
             Known::Rows(rows) => {
-                let count = rows.len() as i64;
+                let count = rows.len().cast_signed() as i64;
                 match Known::Rows(rows).sums() {
                     Known::Sums { rows, .. } => Known::Sums { rows, values: Some(count) },
                     other => other,
