@@ -12,6 +12,7 @@ mod leadership;
 mod recording;
 mod recovery;
 mod scheduling;
+mod shuffle_master;
 #[cfg(test)]
 mod tests;
 mod workers;
@@ -32,6 +33,7 @@ use crate::scheduler::{ExecutionGraph, PartitionTracker, SlotPool};
 use commit::Commit;
 use recording::Recording;
 use recovery::Reconciling;
+use shuffle_master::ShuffleMaster;
 use workers::Workers;
 
 const CONTEND: TimerId = TimerId(1);
@@ -52,6 +54,7 @@ pub struct JobMaster {
     coordinators: BTreeMap<JobVertexId, SourceCoordinator>,
     tracker: PartitionTracker,
     slots: SlotPool,
+    shuffle_master: ShuffleMaster,
     workers: Workers,
     recording: Recording,
     disk: Pending<commit::Step>,
@@ -119,6 +122,7 @@ impl JobMaster {
             coordinators: BTreeMap::new(),
             tracker: PartitionTracker::default(),
             slots: SlotPool::default(),
+            shuffle_master: ShuffleMaster::new(boot.config.shuffle_service),
             workers: Workers::default(),
             recording: Recording::default(),
             disk: Pending::default(),

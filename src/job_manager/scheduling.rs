@@ -7,7 +7,8 @@ use std::sync::Arc;
 use crate::actor::{Outbox, Time};
 use crate::graph::Partitioner;
 use crate::ids::{
-    Address, ExecutionAttemptId, ExecutionVertexId, IntermediateDataSetId, JobVertexId, ResultPartitionId,
+    Address, ExecutionAttemptId, ExecutionVertexId, IntermediateDataSetId, JobVertexId, ProcessId,
+    ResultPartitionId,
 };
 use crate::job_event::{Finish, JobEvent};
 use crate::message::{
@@ -111,15 +112,25 @@ impl JobMaster {
             .collect();
         let mut descriptors = Descriptors::new();
         for id in ready {
+            let has_results = !self.execution.graph.vertex(id.vertex).outputs.is_empty();
+            if has_results && !self.shuffle_master.has_place() {
+                continue; // until a shuffle service registers
+            }
             let Some(location) = self.slots.take() else { break };
             let attempt = self.execution.deploy(id, self.token, location);
-            let task = Box::new(self.descriptor(attempt, &mut descriptors));
+            let results = if has_results { self.shuffle_master.place(attempt, location) } else { location };
+            let task = Box::new(self.descriptor(attempt, results, &mut descriptors));
             out.note(Note::Deployed { attempt, location });
             out.send(Address::worker(location), SubmitTask { token: self.token, task });
         }
     }
 
-    fn descriptor(&self, attempt: ExecutionAttemptId, shared: &mut Descriptors) -> TaskDeploymentDescriptor {
+    fn descriptor(
+        &self,
+        attempt: ExecutionAttemptId,
+        results: ProcessId,
+        shared: &mut Descriptors,
+    ) -> TaskDeploymentDescriptor {
         let id = attempt.subtask;
         let graph = &self.execution.graph;
         let vertex = graph.vertex(id.vertex);
@@ -144,6 +155,7 @@ impl JobMaster {
         let outputs = vertex.outputs.iter().map(|&data_set| ResultPartitionDescriptor {
             partition: ResultPartitionId { data_set, producer: attempt },
             subpartitions: subpartition_count(graph, data_set, &self.boot.config),
+            location: results,
         });
         TaskDeploymentDescriptor {
             token: self.token,
@@ -233,7 +245,8 @@ impl JobMaster {
         let partitions = partitions.into_iter().map(|partition| partition.partition);
         let unread: Vec<_> = partitions.filter(|&partition| self.tracker.get(partition).is_none()).collect();
         if !unread.is_empty() {
-            self.send_releases([(from.process, unread)].into(), out);
+            let places = self.shuffle_master.places(from.process).into_iter();
+            self.send_releases(places.map(|place| (place, unread.clone())).collect(), out);
         }
     }
 
@@ -241,8 +254,9 @@ impl JobMaster {
         let (attempt, location) = (finish.attempt, finish.location);
         let id = attempt.subtask;
         self.slots.give_back(location);
+        let results = self.shuffle_master.forget(attempt).unwrap_or(location);
         for partition in &finish.partitions {
-            self.tracker.track(partition.partition, location);
+            self.tracker.track(partition.partition, results);
         }
         let coordinator = self.coordinators.get(&id.vertex);
         let snapshot = coordinator.map(|coordinator| (id.vertex, coordinator.checkpoint()));

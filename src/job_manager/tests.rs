@@ -4,12 +4,13 @@
 mod commit;
 mod recovery;
 mod running;
+mod shuffle;
 
 use bytes::Bytes;
 
 use super::*;
 use crate::actor::{DiskOpId, Effect, ExitStatus};
-use crate::config::Configuration;
+use crate::config::{Configuration, ShuffleServiceKind};
 use crate::coordinator::SplitEnumeratorFactory;
 use crate::disk::{DirectoryEntry, DiskOp, DiskOutput, DiskResult};
 use crate::graph::{JobEdge, JobVertex, Partitioner};
@@ -84,6 +85,18 @@ fn attempt(vertex: JobVertexId, subtask: u32, epoch: FencingToken) -> ExecutionA
 fn partition(producer: ExecutionAttemptId) -> PartitionWithMetrics {
     let partition = ResultPartitionId { data_set: EXCHANGE, producer };
     PartitionWithMetrics { partition, subpartition_bytes: vec![10, 10] }
+}
+
+fn registration(process: ProcessId, session: SessionId) -> RegisterTaskManager {
+    RegisterTaskManager {
+        token: NOW,
+        process,
+        session,
+        slots: 1,
+        retains: true,
+        holds: false,
+        shuffle_service: ShuffleServiceKind::TaskManager,
+    }
 }
 
 fn decision(committables: Vec<Committable>) -> CommitDecision {
@@ -175,10 +188,7 @@ impl Fixture {
     fn register(&mut self, process: ProcessId, session: u64, kept: Vec<PartitionWithMetrics>) {
         let session = SessionId(session);
         let executor = Address::executor(process);
-        self.tell(
-            executor,
-            RegisterTaskManager { token: NOW, process, session, slots: 1, retains: true, holds: false },
-        );
+        self.tell(executor, registration(process, session));
         self.tell(executor, PartitionReport { token: NOW, session, partitions: kept });
     }
 

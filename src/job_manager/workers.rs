@@ -1,6 +1,7 @@
-//! The TaskManagers: registration, what they report, and their loss. Every registration under a
-//! token claims the job's partitions and is asked for them; within the recovery window the answer
-//! is part of recovery, later whatever is not tracked is released.
+//! The TaskManagers and shuffle services, which are workers without slots: registration, what they
+//! report, and their loss. Every registration under a token claims the job's partitions and is
+//! asked for them; within the recovery window the answer is part of recovery, later whatever is not
+//! tracked is released.
 
 use std::collections::BTreeMap;
 
@@ -69,6 +70,10 @@ impl JobMaster {
             out.send(executor, RegistrationRejected { token: self.token, session, reason, too_late: false });
             return;
         }
+        if let Some(reason) = self.other_shuffle(message) {
+            out.send(executor, RegistrationRejected { token: self.token, session, reason, too_late: false });
+            return;
+        }
         out.send(executor, RegistrationSuccess { token: self.token, session });
         if matches!(self.phase, Phase::Done { .. } | Phase::CleaningUp { .. }) {
             out.send(executor, JobTerminated { token: self.token });
@@ -83,8 +88,22 @@ impl JobMaster {
         }
         self.workers.registered.insert(process, Worker { session, last_heard: now });
         self.slots.add(process, slots);
+        self.shuffle_master.add(process);
         out.note(Note::TaskManagerRegistered { process });
         self.schedule(out);
+    }
+
+    /// Why a worker that keeps results elsewhere than this leader looks for them cannot be taken in:
+    /// it would lose at the next crash what recovery then waits for (hazard B52).
+    fn other_shuffle(&self, message: &RegisterTaskManager) -> Option<String> {
+        let (here, there) = (self.boot.config.shuffle_service, message.shuffle_service);
+        (here != there).then(|| {
+            format!(
+                "shuffle.service is {here} at the JobManager and {there} at {}: start all processes with \
+                 the same configuration",
+                message.process
+            )
+        })
     }
 
     pub(super) fn partition_report(
@@ -114,8 +133,8 @@ impl JobMaster {
             self.check_partitions(now, out);
         } else {
             let untracked = message.partitions.iter().map(|p| p.partition);
-            // A producer that is deployed there may have finished with a report still to come.
-            let running = |p: ResultPartitionId| self.execution.deployed_at(p.producer) == Some(process);
+            // A producer that is deployed may have finished with a report still to come.
+            let running = |p: ResultPartitionId| self.execution.deployed_at(p.producer).is_some();
             let untracked = untracked.filter(|&p| self.tracker.get(p).is_none() && !running(p));
             let untracked: Vec<_> = untracked.collect();
             if !untracked.is_empty() {
@@ -180,9 +199,12 @@ impl JobMaster {
         self.workers.registered.remove(&process);
         self.workers.reported.retain(|_, (location, _)| *location != process);
         self.slots.remove(process);
+        self.shuffle_master.remove(process);
         self.tracker.untrack_location(process);
         out.note(Note::TaskManagerLost { process, reason: reason.to_owned() });
-        let attempts = self.attempts_at(process);
+        // What runs there, and what pushes its results there.
+        let mut attempts = self.attempts_at(process);
+        attempts.extend(self.shuffle_master.placed_at(process));
         self.fail(now, &attempts, &format!("{process} was lost: {reason}"), out);
     }
 }

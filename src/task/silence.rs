@@ -15,6 +15,8 @@ pub(super) enum Awaited {
     Buffer { stream: usize, received: u64 },
     /// A split beyond those received.
     Split { received: u32 },
+    /// That a shuffle service has what was pushed of an output from this offset.
+    Push { output: usize, offset: u64 },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

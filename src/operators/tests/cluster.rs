@@ -194,6 +194,7 @@ impl Cluster {
             ResultPartitionDescriptor {
                 partition: ResultPartitionId { data_set, producer: attempt },
                 subpartitions,
+                location: WORKER,
             }
         };
         let task = TaskDeploymentDescriptor {

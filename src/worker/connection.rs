@@ -1,25 +1,27 @@
-//! Which JobManager this TaskManager belongs to: how it finds one, registers with it and notices
-//! that it is gone. It decides whether a message counts (the fencing token); it never touches tasks
-//! or partitions.
+//! Which JobManager this process belongs to: how it finds one, registers with it and notices that
+//! it is gone. It decides whether a message counts (the fencing token); it never touches tasks or
+//! partitions.
 
 use std::time::Duration;
 
 use crate::actor::{Boot, Outbox, Time, TimerId};
+use crate::config::ShuffleServiceKind;
 use crate::ids::{ActorId, Address, FencingToken, ProcessId, SessionId};
 use crate::message::{LeaderInfo, Message, RegisterTaskManager, WatchLeader};
 
 /// Repeats what was not answered: the search for a leader, the registration.
-pub(super) const RETRY: TimerId = TimerId(1);
+pub const RETRY: TimerId = TimerId(1);
 /// Looks whether the leader was heard of. Set again only when it fires, so that a message of the
 /// leader costs nothing.
-pub(super) const HEARTBEAT: TimerId = TimerId(2);
+pub const HEARTBEAT: TimerId = TimerId(2);
 
 #[derive(Debug)]
-pub(super) struct Connection {
+pub struct Connection {
     process: ProcessId,
     session: SessionId,
     slots: u32,
     retains: bool,
+    shuffle_service: ShuffleServiceKind,
     retry: Duration,
     timeout: Duration,
     state: State,
@@ -43,8 +45,12 @@ impl Connection {
         Self {
             process: boot.process,
             session: boot.session,
-            slots: boot.config.task_slots,
+            slots: match boot.process {
+                ProcessId::ShuffleService(_) => 0,
+                _ => boot.config.task_slots,
+            },
             retains: boot.config.job_recovery_enabled,
+            shuffle_service: boot.config.shuffle_service,
             retry: boot.config.registration_retry,
             timeout: boot.config.heartbeat_timeout,
             state: State::Searching,
@@ -78,7 +84,7 @@ impl Connection {
         out.set_timer(RETRY, now + self.retry);
     }
 
-    /// The leader took this TaskManager in.
+    /// The leader took this process in.
     pub fn registered(&mut self, now: Time, out: &mut Outbox) {
         let State::Registering(leader) = self.state else { return };
         self.state = State::Registered(leader);
@@ -114,7 +120,7 @@ impl Connection {
         }
     }
 
-    /// The token of the leader that took this TaskManager in.
+    /// The token of the leader that took this process in.
     pub fn registered_token(&self) -> Option<FencingToken> {
         match self.state {
             State::Registered(leader) => Some(leader.token),
@@ -161,13 +167,15 @@ impl Connection {
     }
 
     fn watch_leader(&self, out: &mut Outbox) {
-        let watcher = Address::executor(self.process);
+        let watcher = Address::worker(self.process);
         out.send(Address::HIGH_AVAILABILITY, WatchLeader { watcher, session: self.session });
     }
 
     fn send_registration(&self, leader: LeaderInfo, out: &mut Outbox) {
-        let Self { process, session, slots, retains, .. } = *self;
+        let Self { process, session, slots, retains, shuffle_service, .. } = *self;
         let (token, holds) = (leader.token, false);
-        self.send(RegisterTaskManager { token, process, session, slots, retains, holds }, out);
+        let registration =
+            RegisterTaskManager { token, process, session, slots, retains, holds, shuffle_service };
+        self.send(registration, out);
     }
 }
