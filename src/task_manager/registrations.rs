@@ -1,6 +1,7 @@
 //! The finished attempts whose partitions readers could not find yet: their finish is not told
 //! before the shuffle knows them. The shuffle of this process answers; a shuffle service elsewhere
-//! is asked again after a silence, and one that stays silent is given up.
+//! is asked again after a silence, and one that stays silent is given up, later than the JobMaster
+//! does it, which restarts all that wait for it at once.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -28,8 +29,9 @@ struct Waiting {
 }
 
 impl Registrations {
-    pub fn new(repeat: Duration, timeout: Duration) -> Self {
-        Self { repeat, timeout, waiting: BTreeMap::new(), armed: false }
+    /// For heartbeats of this interval and timeout.
+    pub fn new(interval: Duration, timeout: Duration) -> Self {
+        Self { repeat: interval, timeout: timeout + 2 * interval, waiting: BTreeMap::new(), armed: false }
     }
 
     /// Registers the attempt's partitions at a shuffle: that of this process, or a service's worker.

@@ -13,7 +13,7 @@ use revenant::ids::{ActorId, ExecutionVertexId};
 use revenant::jobs;
 use revenant::note::Note;
 use revenant::process::{actors, task_actor};
-use revenant::runtime::recording::{self, Recording};
+use revenant::runtime::recording::{self, Recording, RecordingError};
 
 use crate::harness::{Directory, revenant};
 
@@ -94,8 +94,13 @@ pub fn kill(storage: &Path, processes: &[&str]) {
 
 /// What all actors recorded but the client, which the program makes in a way of its own.
 pub fn recordings(directory: &Path) -> Vec<Recording> {
-    let read = |path: &PathBuf| recording::read(&directory.join(path)).expect("a recording can be read");
-    files(directory).keys().map(read).filter(|r| r.origin.actor != ActorId::Client).collect()
+    let read = |path: &PathBuf| match recording::read(&directory.join(path)) {
+        Ok(recording) => Some(recording),
+        // The actor was killed before it had recorded who it is.
+        Err(RecordingError::Foreign { .. }) => None,
+        Err(error) => panic!("a recording cannot be read: {error}"),
+    };
+    files(directory).keys().filter_map(read).filter(|r| r.origin.actor != ActorId::Client).collect()
 }
 
 /// What actors told the trace.

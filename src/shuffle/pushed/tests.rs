@@ -55,7 +55,7 @@ impl Bench {
         for effect in out.take() {
             match effect {
                 Effect::Send { message: Message::DataPushed(m), .. } => {
-                    said.push(format!("has {}", m.length))
+                    said.push(format!("has {}", m.length));
                 }
                 Effect::Send { message: Message::PushRefused(m), .. } => {
                     said.push(format!("refuses {}: {}", m.offset, m.reason));

@@ -92,7 +92,7 @@ fn a_body_waits_for_room_while_too_much_is_not_written_by_the_service() {
 fn a_silent_service_is_asked_again_and_then_given_up() {
     let mut bench = producer(5);
     assert_eq!(pushes(&bench.effects()), [(0, 200)]);
-    for _ in 0..4 {
+    for _ in 0..6 {
         bench.timer(10);
         assert_eq!(pushes(&bench.effects()), [(0, 200)]);
     }

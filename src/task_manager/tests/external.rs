@@ -59,7 +59,7 @@ fn results_with_a_service_are_neither_kept_nor_reported_by_the_task_manager() {
 #[test]
 fn a_silent_service_is_asked_again_and_then_the_attempt_has_failed() {
     let (mut bench, attempt, _) = ended();
-    for _ in 0..4 {
+    for _ in 0..6 {
         let effects = bench.pass(10);
         assert_eq!((told(&effects), reported(&effects)), (vec!["RegisterPartitions"], vec![]));
         bench.master(HeartbeatRequest { token: token(1), attempts: vec![attempt] });
