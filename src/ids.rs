@@ -13,6 +13,8 @@ pub enum ProcessId {
     /// Numbered from 1.
     TaskManager(u32),
     Client,
+    /// Keeps results outside the TaskManagers; numbered from 1.
+    ShuffleService(u32),
 }
 
 impl fmt::Display for ProcessId {
@@ -22,6 +24,7 @@ impl fmt::Display for ProcessId {
             Self::JobManager => f.write_str("job-manager"),
             Self::TaskManager(n) => write!(f, "task-manager-{n}"),
             Self::Client => f.write_str("client"),
+            Self::ShuffleService(n) => write!(f, "shuffle-service-{n}"),
         }
     }
 }
@@ -34,17 +37,21 @@ impl std::str::FromStr for ProcessId {
             "high-availability" => Ok(Self::HighAvailability),
             "job-manager" => Ok(Self::JobManager),
             "client" => Ok(Self::Client),
-            _ => text
-                .strip_prefix("task-manager-")
-                .and_then(|n| n.parse().ok())
-                .filter(|&n| n > 0)
-                .map(Self::TaskManager)
-                .ok_or_else(|| {
-                    format!(
-                        "unknown process '{text}': expected high-availability, job-manager, \
-                         task-manager-N (N from 1) or client"
-                    )
-                }),
+            _ => {
+                let numbered = |prefix| {
+                    let number: Option<u32> = text.strip_prefix(prefix).and_then(|n| n.parse().ok());
+                    number.filter(|&n| n > 0)
+                };
+                let task_manager = numbered("task-manager-").map(Self::TaskManager);
+                task_manager.or_else(|| numbered("shuffle-service-").map(Self::ShuffleService)).ok_or_else(
+                    || {
+                        format!(
+                            "unknown process '{text}': expected high-availability, job-manager, \
+                             task-manager-N or shuffle-service-N (N from 1) or client"
+                        )
+                    },
+                )
+            }
         }
     }
 }
@@ -58,7 +65,7 @@ pub enum ActorId {
     Writer,
     /// TaskExecutor, in a TaskManager process.
     Executor,
-    /// Owner of the finished result partitions of a TaskManager.
+    /// Owner of the finished result partitions of a TaskManager or of a shuffle service.
     Shuffle,
     /// One running subtask.
     Task(ExecutionAttemptId),
@@ -66,6 +73,8 @@ pub enum ActorId {
     HighAvailability,
     /// Follows the leader and reads the job's result.
     Client,
+    /// Obeys the leader in a shuffle service, as the executor does in a TaskManager.
+    ShuffleWorker,
 }
 
 impl fmt::Display for ActorId {
@@ -78,6 +87,7 @@ impl fmt::Display for ActorId {
             Self::Task(attempt) => write!(f, "task-{attempt}"),
             Self::HighAvailability => f.write_str("ha"),
             Self::Client => f.write_str("client"),
+            Self::ShuffleWorker => f.write_str("shuffle-worker"),
         }
     }
 }
@@ -105,7 +115,10 @@ impl Address {
 
     /// The actor of a process with which the JobMaster talks about its tasks and partitions.
     pub const fn worker(process: ProcessId) -> Self {
-        Self::executor(process)
+        match process {
+            ProcessId::ShuffleService(_) => Self::new(process, ActorId::ShuffleWorker),
+            _ => Self::executor(process),
+        }
     }
 
     pub const fn shuffle(process: ProcessId) -> Self {
@@ -206,5 +219,20 @@ impl ResultPartitionId {
 impl fmt::Display for ResultPartitionId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.data_set, self.producer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_reads_back_what_it_displays() {
+        for text in ["high-availability", "job-manager", "task-manager-2", "shuffle-service-1", "client"] {
+            assert_eq!(text.parse::<ProcessId>().unwrap().to_string(), text);
+        }
+        for text in ["task-manager-0", "shuffle-service-", "shuffle-service-x", ""] {
+            assert!(text.parse::<ProcessId>().is_err(), "{text}");
+        }
     }
 }

@@ -28,6 +28,7 @@ pub mod scheduler;
 pub mod shuffle;
 pub mod task;
 pub mod task_manager;
+mod worker;
 
 /// The README's example is a test.
 #[cfg(doctest)]

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+use crate::config::ShuffleServiceKind;
 use crate::ids::{
     Address, ExecutionAttemptId, FencingToken, IntermediateDataSetId, ProcessId, ResultPartitionId, SessionId,
 };
@@ -94,7 +95,8 @@ messages! {
 
     /// TaskManager → JobMaster: offers itself and its slots. Repeated until answered. `retains`: it
     /// keeps the job's partitions when it loses the JobManager. `holds`: it has kept some.
-    RegisterTaskManager { token: FencingToken, process: ProcessId, session: SessionId, slots: u32, retains: bool, holds: bool }
+    /// `shuffle_service`: where it believes that results are kept. A shuffle service comes so, too, with no slots.
+    RegisterTaskManager { token: FencingToken, process: ProcessId, session: SessionId, slots: u32, retains: bool, holds: bool, shuffle_service: ShuffleServiceKind }
     /// JobMaster → TaskManager.
     RegistrationSuccess { token: FencingToken, session: SessionId }
     /// JobMaster → TaskManager: not now or not ever; with the reason. `too_late`: what it kept is not
@@ -133,11 +135,12 @@ messages! {
 
     /// Task → executor, same process: the body ended.
     TaskEnded { attempt: ExecutionAttemptId, result: Result<TaskResult, TaskFailure> }
-    /// Executor → shuffle, same process: these partitions of the attempt are complete and may be read.
+    /// Executor → shuffle, same process, or the worker of a shuffle service, then repeated until
+    /// answered: these partitions of the attempt are complete and may be read.
     RegisterPartitions { attempt: ExecutionAttemptId, partitions: Vec<FinishedPartition> }
-    /// Shuffle → executor, same process: readers will find them from now on.
+    /// Shuffle or worker of a shuffle service → executor: readers will find them from now on.
     PartitionsRegistered { attempt: ExecutionAttemptId }
-    /// Executor → shuffle, same process: delete these partitions.
+    /// Executor → shuffle, same process, or the worker of a shuffle service: delete these partitions.
     DropPartitions { partitions: Vec<ResultPartitionId> }
 
     // ---- shuffle ----
@@ -166,6 +169,21 @@ messages! {
     RequestJobStatus { }
     /// JobMaster → client.
     JobStatusReport { status: JobStatus, total: u32, finished: u32, running: u32, recording: RecordingStatus }
+
+    // ---- shuffle services ----
+
+    /// Task → shuffle of a shuffle service: the bytes of the partition from `offset`. At most one is
+    /// under way for each partition; repeated until answered.
+    PushData { partition: ResultPartitionId, offset: u64, bytes: Bytes }
+    /// Shuffle → task: so many bytes of the partition are written.
+    DataPushed { partition: ResultPartitionId, length: u64 }
+    /// Shuffle → task: what was pushed at this offset is not taken; with the reason.
+    PushRefused { partition: ResultPartitionId, offset: u64, reason: String }
+    /// Shuffle or worker of a shuffle service → executor: these partitions are not here as they should be.
+    PartitionsRefused { attempt: ExecutionAttemptId, reason: String }
+    /// Worker → shuffle, same process: only this leader's attempts may push from now on. What others
+    /// pushed and did not register is dropped.
+    AcceptPushes { token: Option<FencingToken> }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -285,6 +303,8 @@ pub struct ShuffleDescriptor {
 pub struct ResultPartitionDescriptor {
     pub partition: ResultPartitionId,
     pub subpartitions: u32,
+    /// Who keeps it: the TaskManager that produces it, or a shuffle service.
+    pub location: ProcessId,
 }
 
 /// Indices `start..=end` (Flink's class of this name).

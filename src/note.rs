@@ -93,7 +93,7 @@ pub enum Note {
         sequence: u64,
     },
 
-    // ---- TaskManager ----
+    // ---- TaskManager and shuffle service ----
     TaskStarted {
         attempt: ExecutionAttemptId,
     },
@@ -101,12 +101,12 @@ pub enum Note {
         attempt: ExecutionAttemptId,
         failure: Option<String>,
     },
-    /// The partition is complete and tracked on this TaskManager.
+    /// The partition is complete and tracked on this worker.
     PartitionFinished {
         partition: ResultPartitionId,
         bytes: u64,
     },
-    /// The partition is gone from this TaskManager.
+    /// The partition is gone from this worker.
     PartitionReleased {
         partition: ResultPartitionId,
     },

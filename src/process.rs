@@ -11,7 +11,7 @@ use crate::ids::{ActorId, ProcessId};
 use crate::job_event::JobEventWriter;
 use crate::job_manager::JobMaster;
 use crate::message::TaskDeploymentDescriptor;
-use crate::shuffle::ShuffleService;
+use crate::shuffle::{ShuffleService, ShuffleWorker};
 use crate::task::TaskActor;
 use crate::task_manager::TaskExecutor;
 
@@ -22,6 +22,7 @@ pub const fn actor_ids(process: ProcessId) -> &'static [ActorId] {
         ProcessId::JobManager => &[ActorId::Writer, ActorId::Master],
         ProcessId::TaskManager(_) => &[ActorId::Shuffle, ActorId::Executor],
         ProcessId::Client => &[ActorId::Client],
+        ProcessId::ShuffleService(_) => &[ActorId::Shuffle, ActorId::ShuffleWorker],
     }
 }
 
@@ -43,6 +44,7 @@ pub fn actor(boot: &Boot, program: &Arc<Program>, id: ActorId) -> Option<Box<dyn
         ActorId::Shuffle => Box::new(ShuffleService::new(boot)),
         ActorId::Executor => Box::new(TaskExecutor::new(boot)),
         ActorId::Client => Box::new(Client::new(boot, false)),
+        ActorId::ShuffleWorker => Box::new(ShuffleWorker::new(boot)),
         ActorId::Task(_) => return None,
     })
 }
@@ -78,6 +80,7 @@ mod tests {
             ProcessId::JobManager,
             ProcessId::TaskManager(1),
             ProcessId::Client,
+            ProcessId::ShuffleService(1),
         ];
         for process in processes {
             let config = Configuration::default();

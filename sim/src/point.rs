@@ -41,6 +41,9 @@ impl CrashPoint {
             ),
             ProcessId::HighAvailability => (actor == ActorId::HighAvailability, "ha"),
             ProcessId::Client => (actor == ActorId::Client, "client"),
+            ProcessId::ShuffleService(_) => {
+                (matches!(actor, ActorId::ShuffleWorker | ActorId::Shuffle), "shuffle-worker and shuffle")
+            }
         };
         if fits { Ok(()) } else { Err(format!("{} has no actor {actor}: it has {has}", self.process)) }
     }
@@ -74,7 +77,7 @@ impl FromStr for CrashPoint {
         let at = if let Some((actor, numbers)) = at.split_once('@') {
             let actor = parse_actor(actor).ok_or_else(|| {
                 wrong(&format!(
-                    "unknown actor '{actor}' (master, writer, executor, shuffle, ha, client or task-<attempt>)"
+                    "unknown actor '{actor}' (master, writer, executor, shuffle, shuffle-worker, ha, client or task-<attempt>)"
                 ))
             })?;
             let (event, effect) =
@@ -122,6 +125,7 @@ pub fn parse_actor(text: &str) -> Option<ActorId> {
         "writer" => ActorId::Writer,
         "executor" => ActorId::Executor,
         "shuffle" => ActorId::Shuffle,
+        "shuffle-worker" => ActorId::ShuffleWorker,
         "ha" => ActorId::HighAvailability,
         "client" => ActorId::Client,
         _ => {
@@ -151,6 +155,7 @@ mod tests {
             "high-availability/1:ha@3.0",
             "client/1:client@1.0",
             "task-manager-1/4:shuffle@9.2",
+            "shuffle-service-2/1:shuffle-worker@3.1",
         ] {
             assert_eq!(text.parse::<CrashPoint>().unwrap().to_string(), text);
         }

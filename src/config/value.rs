@@ -1,5 +1,6 @@
 //! How option values are read from text.
 
+use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,15 @@ pub enum RestartStrategy {
 pub enum ShuffleServiceKind {
     TaskManager,
     External,
+}
+
+impl fmt::Display for ShuffleServiceKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::TaskManager => "task-manager",
+            Self::External => "external",
+        })
+    }
 }
 
 /// A number with up to six decimals, kept exactly.

@@ -135,6 +135,7 @@ impl JobMaster {
         for &id in subtasks {
             match self.execution.reset(id) {
                 Some(SubtaskState::Deployed { attempt, location }) => {
+                    self.shuffle_master.forget(attempt);
                     if self.workers.is_registered(location) {
                         out.send(Address::worker(location), CancelTask { token: self.token, attempt });
                     }

@@ -122,7 +122,7 @@ impl JobMaster {
             return;
         }
         out.cancel_timer(RECOVERY_TIMEOUT);
-        let (reported, missing) = self.shuffle_master.take();
+        let (reported, missing) = self.shuffle_master.take_reported();
         for (&partition, (location, _)) in &reported {
             if self
                 .execution

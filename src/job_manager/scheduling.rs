@@ -7,7 +7,8 @@ use std::sync::Arc;
 use crate::actor::{Outbox, Time};
 use crate::coordinator::{CoordinatorSnapshot, SnapshotKind};
 use crate::ids::{
-    Address, ExecutionAttemptId, ExecutionVertexId, IntermediateDataSetId, JobVertexId, ResultPartitionId,
+    Address, ExecutionAttemptId, ExecutionVertexId, IntermediateDataSetId, JobVertexId, ProcessId,
+    ResultPartitionId,
 };
 use crate::job_event::{Finish, JobEvent};
 use crate::message::{
@@ -125,15 +126,20 @@ impl JobMaster {
         loop {
             let ready = self.execution.next_ready(&mut self.tracker);
             let Some(id) = (if unchecked { created.pop_front() } else { ready }) else { break };
+            let has_results = !self.execution.graph.vertex(id.vertex).outputs.is_empty();
+            if has_results && !self.shuffle_master.has_place() {
+                break; // until a shuffle service registers
+            }
             let Some(location) = self.slots.take() else { break };
             let attempt = self.execution.deploy(id, self.token, location);
-            let task = Box::new(self.descriptor(attempt));
+            let results = if has_results { self.shuffle_master.place(attempt, location) } else { location };
+            let task = Box::new(self.descriptor(attempt, results));
             out.note(Note::Deployed { attempt, location });
             out.send(Address::worker(location), SubmitTask { token: self.token, task });
         }
     }
 
-    fn descriptor(&mut self, attempt: ExecutionAttemptId) -> TaskDeploymentDescriptor {
+    fn descriptor(&mut self, attempt: ExecutionAttemptId, results: ProcessId) -> TaskDeploymentDescriptor {
         let id = attempt.subtask;
         let graph = Arc::clone(&self.execution.graph);
         let vertex = graph.vertex(id.vertex);
@@ -152,6 +158,7 @@ impl JobMaster {
         let outputs = vertex.outputs.iter().map(|&data_set| ResultPartitionDescriptor {
             partition: ResultPartitionId { data_set, producer: attempt },
             subpartitions: subpartition_count(&graph, data_set, parallelism, &self.boot.config),
+            location: results,
         });
         TaskDeploymentDescriptor {
             token: self.token,
@@ -235,7 +242,8 @@ impl JobMaster {
         let partitions = partitions.into_iter().map(|partition| partition.partition);
         let unread: Vec<_> = partitions.filter(|&partition| self.tracker.get(partition).is_none()).collect();
         if !unread.is_empty() {
-            self.send_releases([(from.process, unread)].into(), out);
+            let places = self.shuffle_master.places(from.process).into_iter();
+            self.send_releases(places.map(|place| (place, unread.clone())).collect(), out);
         }
     }
 
@@ -243,8 +251,9 @@ impl JobMaster {
         let (attempt, location) = (finish.attempt, finish.location);
         let id = attempt.subtask;
         self.slots.give_back(location);
+        let results = self.shuffle_master.forget(attempt).unwrap_or(location);
         for partition in &finish.partitions {
-            self.tracker.track(partition.partition, location);
+            self.tracker.track(partition.partition, results);
         }
         self.execution.set_finished(finish.clone());
         let splits = self.coordinators.get(&id.vertex).map_or(&[][..], |c| c.assigned(id.subtask)).to_vec();

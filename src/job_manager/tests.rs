@@ -9,13 +9,14 @@ mod failures;
 mod late_workers;
 mod recovery;
 mod running;
+mod shuffle;
 mod store;
 
 use bytes::Bytes;
 
 use super::*;
 use crate::actor::{DiskOpId, Effect, ExitStatus};
-use crate::config::Configuration;
+use crate::config::{Configuration, ShuffleServiceKind};
 use crate::coordinator::{SplitAssignment, SplitEnumeratorFactory};
 use crate::disk::{DirectoryEntry, DiskOp, DiskOutput, DiskResult};
 use crate::graph::{Determinacy, JobEdge, JobVertex, Partitioner};
@@ -111,6 +112,18 @@ fn attempt(vertex: JobVertexId, subtask: u32, epoch: FencingToken) -> ExecutionA
 fn partition(producer: ExecutionAttemptId) -> PartitionWithMetrics {
     let partition = ResultPartitionId { data_set: EXCHANGE, producer };
     PartitionWithMetrics { partition, subpartition_bytes: vec![10, 10] }
+}
+
+fn registration(process: ProcessId, session: SessionId) -> RegisterTaskManager {
+    RegisterTaskManager {
+        token: NOW,
+        process,
+        session,
+        slots: 1,
+        retains: true,
+        holds: false,
+        shuffle_service: ShuffleServiceKind::TaskManager,
+    }
 }
 
 fn decision(committables: Vec<Committable>) -> CommitDecision {
@@ -236,10 +249,7 @@ impl Fixture {
     fn register(&mut self, process: ProcessId, session: u64, kept: Vec<PartitionWithMetrics>) {
         let session = SessionId(session);
         let executor = Address::executor(process);
-        self.tell(
-            executor,
-            RegisterTaskManager { token: NOW, process, session, slots: 1, retains: true, holds: false },
-        );
+        self.tell(executor, registration(process, session));
         self.tell(executor, PartitionReport { token: NOW, session, partitions: kept });
     }
 

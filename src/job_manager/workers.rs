@@ -1,6 +1,7 @@
-//! The TaskManagers: registration, what they report, and their loss. Every registration under a
-//! token claims the job's partitions and is asked for them; within the recovery window the answer
-//! is part of recovery, later whatever is not tracked is released.
+//! The TaskManagers and shuffle services, which are workers without slots: registration, what they
+//! report, and their loss. Every registration under a token claims the job's partitions and is
+//! asked for them; within the recovery window the answer is part of recovery, later whatever is not
+//! tracked is released.
 
 use std::collections::BTreeMap;
 
@@ -66,6 +67,10 @@ impl JobMaster {
             out.send(executor, RegistrationRejected { token: self.token, session, reason, too_late: false });
             return;
         }
+        if let Some(reason) = self.other_shuffle(message) {
+            out.send(executor, RegistrationRejected { token: self.token, session, reason, too_late: false });
+            return;
+        }
         let known = self.workers.is_session(process, session);
         if holds && !known && self.is_recovery_over() {
             // FLIP-383: "only TMs connected within this period will be accepted".
@@ -87,6 +92,7 @@ impl JobMaster {
         }
         self.workers.registered.insert(process, Worker { session, last_heard: now });
         self.slots.add(process, slots);
+        self.shuffle_master.add(process);
         out.note(Note::TaskManagerRegistered { process });
         self.schedule(out);
     }
@@ -100,6 +106,19 @@ impl JobMaster {
                 | Phase::DecidingCommit { .. }
                 | Phase::Committing(_)
         )
+    }
+
+    /// Why a worker that keeps results elsewhere than this leader looks for them cannot be taken in:
+    /// it would lose at the next crash what recovery then waits for (hazard B52).
+    fn other_shuffle(&self, message: &RegisterTaskManager) -> Option<String> {
+        let (here, there) = (self.boot.config.shuffle_service, message.shuffle_service);
+        (here != there).then(|| {
+            format!(
+                "shuffle.service is {here} at the JobManager and {there} at {}: start all processes with \
+                 the same configuration",
+                message.process
+            )
+        })
     }
 
     pub(super) fn partition_report(
@@ -124,12 +143,12 @@ impl JobMaster {
                 let foreign = foreign.into_iter().map(|p| p.partition).collect();
                 self.send_releases([(process, foreign)].into(), out);
             }
-            self.shuffle_master.add(process, partitions);
+            self.shuffle_master.report(process, partitions);
             self.check_partitions(now, out);
         } else {
             let untracked = message.partitions.iter().map(|p| p.partition);
-            // A producer that is deployed there may have finished with a report still to come.
-            let running = |p: ResultPartitionId| self.execution.deployed_at(p.producer) == Some(process);
+            // A producer that is deployed may have finished with a report still to come.
+            let running = |p: ResultPartitionId| self.execution.deployed_at(p.producer).is_some();
             let untracked = untracked.filter(|&p| self.tracker.get(p).is_none() && !running(p));
             let untracked: Vec<_> = untracked.collect();
             if !untracked.is_empty() {
@@ -187,7 +206,9 @@ impl JobMaster {
         self.slots.remove(process);
         self.tracker.untrack_location(process);
         out.note(Note::TaskManagerLost { process, reason: reason.to_owned() });
-        let attempts: Vec<ExecutionAttemptId> = self.execution.attempts_at(process).collect();
+        // What runs there, and what pushes its results there.
+        let mut attempts: Vec<ExecutionAttemptId> = self.execution.attempts_at(process).collect();
+        attempts.extend(self.shuffle_master.placed_at(process));
         self.fail(now, &attempts, &format!("{process} was lost: {reason}"), out);
     }
 }

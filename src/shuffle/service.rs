@@ -1,17 +1,21 @@
-//! The actor that serves the finished partitions of its TaskManager.
+//! The actor that serves the finished partitions of its TaskManager or shuffle service, and in a
+//! shuffle service takes those that tasks push.
 
 use std::collections::BTreeMap;
 
 use crate::actor::{Actor, Boot, DiskOpId, Event, Outbox, Pending, Purpose, Time};
 use crate::disk::{DiskOp, DiskOutput, DiskResult, Volume};
-use crate::ids::{ActorId, Address, ProcessId, ResultPartitionId};
+use crate::ids::{Address, FencingToken, ProcessId, ResultPartitionId};
 use crate::message::{
-    AddCredit, Buffers, DropPartitions, FetchRange, FetchedBuffer, Message, OpenFetch, PartitionNotFound,
-    PartitionsRegistered, RegisterPartitions,
+    AddCredit, Buffers, DataPushed, DropPartitions, FetchRange, FetchedBuffer, FinishedPartition, Message,
+    OpenFetch, PartitionNotFound, PartitionsRefused, PartitionsRegistered, PushData, PushRefused,
+    RegisterPartitions,
 };
 use crate::note::Note;
+use crate::task::partition_path;
 
 use super::partition::StoredPartition;
+use super::pushed::{Answer, Pushed, Unknown};
 use super::stream::{Piece, Stream};
 
 /// Segments that fit into one message.
@@ -20,7 +24,7 @@ const MESSAGE_SEGMENTS: u64 = 8;
 /// A reader and its number for the stream.
 type StreamKey = (Address, u64);
 
-/// Owner of the finished result partitions of a TaskManager.
+/// Owner of the finished result partitions of a TaskManager or of a shuffle service.
 pub struct ShuffleService {
     process: ProcessId,
     /// In bytes.
@@ -30,13 +34,25 @@ pub struct ShuffleService {
     /// still need: there are never more than tasks were deployed to read the partitions that are here.
     streams: BTreeMap<StreamKey, Stream>,
     next_stream: u64,
+    /// Only in a shuffle service.
+    pushed: Option<Pushed>,
     pending: Pending<Operation>,
 }
 
 #[derive(Debug)]
 enum Operation {
-    Read { key: StreamKey, stream: u64, read: usize, partition: ResultPartitionId },
+    Read {
+        key: StreamKey,
+        stream: u64,
+        read: usize,
+        partition: ResultPartitionId,
+    },
     Delete,
+    Close,
+    /// A write of a partition that is being pushed.
+    Push {
+        partition: ResultPartitionId,
+    },
 }
 
 impl ShuffleService {
@@ -47,20 +63,38 @@ impl ShuffleService {
             partitions: BTreeMap::new(),
             streams: BTreeMap::new(),
             next_stream: 0,
+            pushed: matches!(boot.process, ProcessId::ShuffleService(_)).then(Pushed::default),
             pending: Pending::default(),
         }
     }
 
     fn register(&mut self, from: Address, message: RegisterPartitions, out: &mut Outbox) {
-        for partition in message.partitions {
+        let attempt = message.attempt;
+        let is_new = |p: &FinishedPartition| !self.partitions.contains_key(&p.partition);
+        let partitions: Vec<_> = message.partitions.into_iter().filter(is_new).collect();
+        if let Some(pushed) = &mut self.pushed {
+            match pushed.complete(&partitions) {
+                Ok(paths) => {
+                    for path in paths {
+                        self.disk(Operation::Close, DiskOp::Close { path }, out);
+                    }
+                }
+                Err(reason) => return out.send(from, PartitionsRefused { attempt, reason }),
+            }
+        }
+        for partition in partitions {
             self.partitions.insert(partition.partition, StoredPartition::new(partition));
         }
-        out.send(from, PartitionsRegistered { attempt: message.attempt });
+        out.send(from, PartitionsRegistered { attempt });
     }
 
     fn drop_partitions(&mut self, message: DropPartitions, out: &mut Outbox) {
         for id in message.partitions {
-            let Some(partition) = self.partitions.remove(&id) else { continue };
+            let Some(partition) = self.partitions.remove(&id) else {
+                let unfinished = self.pushed.as_mut().and_then(|pushed| pushed.drop_partition(id));
+                self.delete(unfinished, out);
+                continue;
+            };
             let readers: Vec<StreamKey> =
                 self.streams.iter().filter(|(_, stream)| stream.needs(id)).map(|(key, _)| *key).collect();
             for key in readers {
@@ -68,9 +102,66 @@ impl ShuffleService {
             }
             out.note(Note::PartitionReleased { partition: id });
             if partition.has_file() {
-                let action = DiskOp::Delete { path: partition.path };
-                out.disk(self.pending.begin(Operation::Delete), Volume::Local, Purpose::Partition, action);
+                self.delete(Some(partition.path), out);
             }
+        }
+    }
+
+    fn delete(&mut self, path: Option<String>, out: &mut Outbox) {
+        if let Some(path) = path {
+            self.disk(Operation::Delete, DiskOp::Delete { path }, out);
+        }
+    }
+
+    fn disk(&mut self, operation: Operation, action: DiskOp, out: &mut Outbox) {
+        out.disk(self.pending.begin(operation), Volume::Local, Purpose::Partition, action);
+    }
+
+    // ---- what tasks push ----
+
+    fn push(&mut self, from: Address, message: PushData, out: &mut Outbox) {
+        let partition = message.partition;
+        if self.partitions.contains_key(&partition) {
+            return; // a late repetition
+        }
+        let answer = match &mut self.pushed {
+            Some(pushed) => pushed.push(from, message),
+            None => Answer::Refuse(message.offset, "it is not a shuffle service".to_owned()),
+        };
+        self.answer(from, partition, answer, out);
+    }
+
+    fn answer(&mut self, to: Address, partition: ResultPartitionId, answer: Answer, out: &mut Outbox) {
+        match answer {
+            Answer::Nothing => {}
+            Answer::Write(action) => self.disk(Operation::Push { partition }, action, out),
+            Answer::Pushed(length) => out.send(to, DataPushed { partition, length }),
+            Answer::Refuse(offset, reason) => {
+                let reason = format!("{} does not take it: {reason}", self.process);
+                out.send(to, PushRefused { partition, offset, reason });
+            }
+        }
+    }
+
+    fn accept_pushes(&mut self, token: Option<FencingToken>, out: &mut Outbox) {
+        let dropped = self.pushed.as_mut().map(|pushed| pushed.accept(token));
+        for path in dropped.into_iter().flatten() {
+            self.delete(Some(path), out);
+        }
+    }
+
+    fn written(&mut self, partition: ResultPartitionId, result: &DiskResult, out: &mut Outbox) {
+        let Some(pushed) = &mut self.pushed else { return };
+        match pushed.written(partition, result) {
+            Ok((to, answer)) => {
+                let failed = matches!(answer, Answer::Refuse(..));
+                self.answer(to, partition, answer, out);
+                if failed {
+                    self.delete(Some(partition_path(partition)), out);
+                }
+            }
+            // It was dropped meanwhile: what was under way may have made its file.
+            Err(Unknown) => self.delete(Some(partition_path(partition)), out),
         }
     }
 
@@ -161,7 +252,8 @@ impl ShuffleService {
                 }
                 return;
             }
-            None => return,
+            Some(Operation::Push { partition }) => return self.written(partition, &result, out),
+            Some(Operation::Close) | None => return,
         };
         let Some(stream) = self.streams.get_mut(&key).filter(|stream| stream.id == id) else { return };
         let outcome = match result {
@@ -182,10 +274,12 @@ impl ShuffleService {
     }
 
     fn receive(&mut self, from: Address, message: Message, out: &mut Outbox) {
-        let from_executor = from == Address::new(self.process, ActorId::Executor);
+        let from_worker = from == Address::worker(self.process);
         match message {
-            Message::RegisterPartitions(message) if from_executor => self.register(from, message, out),
-            Message::DropPartitions(message) if from_executor => self.drop_partitions(message, out),
+            Message::RegisterPartitions(message) if from_worker => self.register(from, message, out),
+            Message::DropPartitions(message) if from_worker => self.drop_partitions(message, out),
+            Message::AcceptPushes(message) if from_worker => self.accept_pushes(message.token, out),
+            Message::PushData(message) => self.push(from, message, out),
             Message::OpenFetch(message) => self.open(from, message, out),
             Message::AddCredit(AddCredit { fetch, credit }) => {
                 if let Some(stream) = self.streams.get_mut(&(from, fetch)) {

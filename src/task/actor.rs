@@ -17,7 +17,8 @@ use crate::disk::DiskResult;
 use crate::graph::JobGraph;
 use crate::ids::{Address, ProcessId, ResultPartitionId};
 use crate::message::{
-    Message, ResultPartitionDescriptor, TaskDeploymentDescriptor, TaskEnded, TaskFailure, TaskResult,
+    Message, PushRefused, ResultPartitionDescriptor, TaskDeploymentDescriptor, TaskEnded, TaskFailure,
+    TaskResult,
 };
 
 use super::shared::Shared;
@@ -63,7 +64,7 @@ impl TaskActor {
 
     fn with_source(boot: &Boot, graph: GraphSource, task: TaskDeploymentDescriptor) -> Self {
         let config: &Configuration = &boot.config;
-        let shared = Shared::new(&task, config);
+        let shared = Shared::new(boot.process, &task, config);
         Self {
             process: boot.process,
             vertex_name: task.attempt.subtask.vertex.to_string(),
@@ -114,7 +115,7 @@ impl TaskActor {
             ));
         }
         if let Some(output) = self.task.outputs.iter().find(|output| output.subpartitions > MAX_PARALLELISM) {
-            let ResultPartitionDescriptor { partition, subpartitions } = output;
+            let ResultPartitionDescriptor { partition, subpartitions, .. } = output;
             return Err(format!(
                 "partition {partition} has {subpartitions} subpartitions, more than {MAX_PARALLELISM}"
             ));
@@ -139,6 +140,12 @@ impl TaskActor {
                 drop(shared);
                 let message = format!("partition {} is not on {}", answer.partition, from.process);
                 self.fail(&message, Some(answer.partition));
+            }
+            Message::DataPushed(answer) => return shared.outputs.pushed(from, answer),
+            Message::PushRefused(answer) if shared.outputs.is_refused(from, &answer) => {
+                drop(shared);
+                let PushRefused { partition, reason, .. } = answer;
+                self.fail(&format!("cannot push result partition {partition}: {reason}"), None);
             }
             Message::AddSplit(answer) if answer.attempt == attempt => shared.splits.add(answer.split),
             Message::NoMoreSplits(answer) if answer.attempt == attempt => shared.splits.no_more(),
@@ -193,6 +200,8 @@ impl TaskActor {
                 shared.outputs.start_writes(&mut shared.ids, out);
                 if shared.outputs.is_written() {
                     self.end(shared, None, out);
+                } else {
+                    self.silence.watch(now, shared.awaited_of_outputs(), out);
                 }
             }
             Phase::Failing(failure) if shared.outputs.is_idle() => {
@@ -253,15 +262,16 @@ impl TaskActor {
     }
 
     fn silence_fired(&mut self, now: Time, timer: TimerId, out: &mut Outbox) {
-        if !matches!(self.phase, Phase::Running(_)) {
+        if !matches!(self.phase, Phase::Running(_) | Phase::Flushing) {
             // Nobody waits any more, and a stream that was closed must not be opened again.
             return;
         }
         let Some(verdict) = self.silence.fired(now, timer, out) else { return };
         let mut shared = self.shared.borrow_mut();
-        let Shared { inputs, splits, attempt, .. } = &mut *shared;
+        let Shared { inputs, outputs, splits, attempt, .. } = &mut *shared;
         match verdict {
             Verdict::Repeat(Awaited::Buffer { stream, .. }) => inputs.reopen(stream, out),
+            Verdict::Repeat(Awaited::Push { output, .. }) => outputs.repeat(output, out),
             // A lost JobManager is the executor's business.
             Verdict::Repeat(Awaited::Split { .. }) | Verdict::Lost(Awaited::Split { .. }) => {
                 splits.request(*attempt, out);
@@ -272,6 +282,15 @@ impl TaskActor {
                 if let Some((partition, location)) = awaited {
                     let message = format!("no answer from {location}, which holds partition {partition}");
                     self.fail(&message, Some(partition));
+                }
+            }
+            Verdict::Lost(Awaited::Push { output, .. }) => {
+                let keeper = outputs.keeper(output);
+                drop(shared);
+                if let Some((partition, service)) = keeper {
+                    let message =
+                        format!("no answer from {service}, to which partition {partition} is pushed");
+                    self.fail(&message, None);
                 }
             }
         }

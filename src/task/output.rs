@@ -1,7 +1,8 @@
-//! A task's output: for each output edge one partition in one file on the `local` volume, a
-//! concatenation of buffers that each hold whole records of one subpartition. Where they lie is
-//! kept in memory. It decides when buffers are written; it never reads them, and it never has two
-//! writes to one file under way, because effects complete in any order.
+//! A task's output: for each output edge one partition in one file, a concatenation of buffers that
+//! each hold whole records of one subpartition. The file is on the `local` volume, or with a shuffle
+//! service to which the bytes are pushed. Where they lie is kept in memory. It decides when buffers
+//! are written; it never reads them, and it never has two writes to one file under way, because
+//! effects complete in any order.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +11,18 @@ use bytes::Bytes;
 use crate::actor::{DiskOpId, Outbox, Purpose};
 use crate::config::MAX_PARALLELISM;
 use crate::disk::{DiskError, DiskOp, DiskResult, Volume};
-use crate::ids::ResultPartitionId;
-use crate::message::{BufferLocation, FinishedPartition, ResultPartitionDescriptor};
+use crate::ids::{Address, ProcessId, ResultPartitionId};
+use crate::message::{
+    BufferLocation, DataPushed, FinishedPartition, PushData, PushRefused, ResultPartitionDescriptor,
+};
 
 use super::partition_path;
 use super::shared::OpIds;
 
 /// Buffers' worth of unwritten output above which a body has to wait.
 const ROOM_BUFFERS: u64 = 4;
+/// Buffers' worth of output that is pushed in one message at most.
+const PUSH_BUFFERS: usize = 8;
 
 /// All result partitions of a task.
 #[derive(Debug)]
@@ -38,10 +43,28 @@ struct OutputPartition {
     ready: Vec<u8>,
     /// Bytes in the append under way.
     writing: u64,
-    file: File,
+    target: Target,
     /// Of the file when all that is ready is written.
     length: u64,
     buffers: Vec<BufferLocation>,
+}
+
+#[derive(Debug)]
+enum Target {
+    File(File),
+    Service(Push),
+}
+
+/// What a shuffle service was sent.
+#[derive(Debug)]
+struct Push {
+    service: ProcessId,
+    /// Bytes that it has written.
+    offset: u64,
+    /// Those that come next: under way, and not told to be written.
+    under_way: Bytes,
+    /// Behind them.
+    queued: Bytes,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,8 +76,10 @@ enum File {
 }
 
 impl Outputs {
-    pub fn new(descriptors: &[ResultPartitionDescriptor], segment_size: u64) -> Self {
-        let partitions = descriptors.iter().map(OutputPartition::new).collect();
+    /// Of a task that runs in the process `here`.
+    pub fn new(here: ProcessId, descriptors: &[ResultPartitionDescriptor], segment_size: u64) -> Self {
+        let partitions =
+            descriptors.iter().map(|descriptor| OutputPartition::new(here, descriptor)).collect();
         Self {
             partitions,
             segment_size: usize::try_from(segment_size).unwrap_or(usize::MAX).max(1),
@@ -80,7 +105,7 @@ impl Outputs {
     }
 
     pub fn has_room(&self) -> bool {
-        let unwritten: u64 = self.partitions.iter().map(|p| p.ready.len() as u64 + p.writing).sum();
+        let unwritten: u64 = self.partitions.iter().map(OutputPartition::unwritten).sum();
         unwritten <= ROOM_BUFFERS * self.segment_size as u64
     }
 
@@ -98,24 +123,35 @@ impl Outputs {
         for partition in &mut self.partitions {
             partition.ready = Vec::new();
             partition.current = Vec::new();
+            if let Target::Service(push) = &mut partition.target {
+                (push.under_way, push.queued) = (Bytes::new(), Bytes::new());
+            }
         }
     }
 
-    /// Writes what is ready to the files that are not busy: one append for each.
+    /// Writes what is ready to the files that are not busy: one append or push for each.
     pub fn start_writes(&mut self, ids: &mut OpIds, out: &mut Outbox) {
+        let limit = self.segment_size.saturating_mul(PUSH_BUFFERS);
         for (index, partition) in self.partitions.iter_mut().enumerate() {
-            if partition.ready.is_empty() || partition.file == File::Busy {
+            let file = match &mut partition.target {
+                Target::Service(push) => {
+                    push.start(partition.partition, &mut partition.ready, limit, out);
+                    continue;
+                }
+                Target::File(file) => file,
+            };
+            if partition.ready.is_empty() || *file == File::Busy {
                 continue;
             }
             let path = partition.path.clone();
-            let action = if partition.file == File::Absent {
+            let action = if *file == File::Absent {
                 DiskOp::CreateNew { path }
             } else {
                 let bytes = Bytes::from(std::mem::take(&mut partition.ready));
                 partition.writing = bytes.len() as u64;
                 DiskOp::Append { path, bytes }
             };
-            partition.file = File::Busy;
+            *file = File::Busy;
             let op = ids.next();
             self.writes.insert(op, index);
             out.disk(op, Volume::Local, Purpose::Partition, action);
@@ -126,23 +162,82 @@ impl Outputs {
     pub fn complete(&mut self, op: DiskOpId, result: &DiskResult) -> Option<Result<(), DiskError>> {
         let partition = &mut self.partitions[self.writes.remove(&op)?];
         partition.writing = 0;
-        partition.file = File::Idle;
+        partition.target = Target::File(File::Idle);
         Some(result.as_ref().map(|_| ()).map_err(Clone::clone))
     }
 
-    /// Whether no write is under way.
+    /// A shuffle service has so much of a partition. Whether the body may have waited for it.
+    pub fn pushed(&mut self, from: Address, message: DataPushed) -> bool {
+        let Some(push) = self.push(from, message.partition) else { return false };
+        let end = push.offset + push.under_way.len() as u64;
+        let is_next = !push.under_way.is_empty() && message.length == end;
+        if is_next {
+            push.offset = end;
+            push.under_way = Bytes::new();
+        }
+        is_next
+    }
+
+    /// Whether this is about the push that is under way: then its task cannot go on.
+    pub fn is_refused(&mut self, from: Address, message: &PushRefused) -> bool {
+        let push = self.push(from, message.partition);
+        push.is_some_and(|push| !push.under_way.is_empty() && push.offset == message.offset)
+    }
+
+    fn push(&mut self, from: Address, partition: ResultPartitionId) -> Option<&mut Push> {
+        let partition = self.partitions.iter_mut().find(|output| output.partition == partition)?;
+        match &mut partition.target {
+            Target::Service(push) if from == Address::shuffle(push.service) => Some(push),
+            _ => None,
+        }
+    }
+
+    /// The first push under way: its output and its offset.
+    pub fn waiting(&self) -> Option<(usize, u64)> {
+        let under_way = |output: &OutputPartition| match &output.target {
+            Target::Service(push) if !push.under_way.is_empty() => Some(push.offset),
+            _ => None,
+        };
+        self.partitions.iter().enumerate().find_map(|(index, output)| Some((index, under_way(output)?)))
+    }
+
+    /// Sends again what a silent shuffle service has not told to be written.
+    pub fn repeat(&self, output: usize, out: &mut Outbox) {
+        let Some(OutputPartition { partition, target: Target::Service(push), .. }) =
+            self.partitions.get(output)
+        else {
+            return;
+        };
+        push.send(*partition, out);
+    }
+
+    /// The partition of an output, with the process that keeps it if it is a shuffle service.
+    pub fn keeper(&self, output: usize) -> Option<(ResultPartitionId, ProcessId)> {
+        match self.partitions.get(output)? {
+            OutputPartition { partition, target: Target::Service(push), .. } => {
+                Some((*partition, push.service))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether no write to a local file is under way.
     pub fn is_idle(&self) -> bool {
         self.writes.is_empty()
     }
 
     /// Whether all that was sealed is written.
     pub fn is_written(&self) -> bool {
-        self.is_idle() && self.partitions.iter().all(|partition| partition.ready.is_empty())
+        self.is_idle() && self.partitions.iter().all(|partition| partition.unwritten() == 0)
     }
 
     /// Lets go of the files.
     pub fn close(&self, ids: &mut OpIds, out: &mut Outbox) {
-        for partition in self.partitions.iter().filter(|partition| partition.file != File::Absent) {
+        let files = self
+            .partitions
+            .iter()
+            .filter(|partition| matches!(partition.target, Target::File(File::Idle | File::Busy)));
+        for partition in files {
             let action = DiskOp::Close { path: partition.path.clone() };
             out.disk(ids.next(), Volume::Local, Purpose::Partition, action);
         }
@@ -167,17 +262,36 @@ impl Outputs {
 }
 
 impl OutputPartition {
-    fn new(descriptor: &ResultPartitionDescriptor) -> Self {
+    fn new(here: ProcessId, descriptor: &ResultPartitionDescriptor) -> Self {
+        let target = if descriptor.location == here {
+            Target::File(File::Absent)
+        } else {
+            Target::Service(Push {
+                service: descriptor.location,
+                offset: 0,
+                under_way: Bytes::new(),
+                queued: Bytes::new(),
+            })
+        };
         Self {
             partition: descriptor.partition,
             path: partition_path(descriptor.partition),
             current: vec![Vec::new(); descriptor.subpartitions.min(MAX_PARALLELISM) as usize],
             ready: Vec::new(),
             writing: 0,
-            file: File::Absent,
+            target,
             length: 0,
             buffers: Vec::new(),
         }
+    }
+
+    /// In bytes.
+    fn unwritten(&self) -> u64 {
+        let pushed = match &self.target {
+            Target::File(_) => 0,
+            Target::Service(push) => push.under_way.len() + push.queued.len(),
+        };
+        (self.ready.len() + pushed) as u64 + self.writing
     }
 
     fn seal(&mut self, subpartition: u32) {
@@ -190,5 +304,26 @@ impl OutputPartition {
         self.buffers.push(location);
         self.ready.extend_from_slice(buffer);
         buffer.clear();
+    }
+}
+
+impl Push {
+    /// Sends the next bytes, at most `limit` of them, if those before are written.
+    fn start(&mut self, partition: ResultPartitionId, ready: &mut Vec<u8>, limit: usize, out: &mut Outbox) {
+        if !self.under_way.is_empty() {
+            return;
+        }
+        if self.queued.is_empty() {
+            self.queued = Bytes::from(std::mem::take(ready));
+        }
+        self.under_way = self.queued.split_to(self.queued.len().min(limit));
+        if !self.under_way.is_empty() {
+            self.send(partition, out);
+        }
+    }
+
+    fn send(&self, partition: ResultPartitionId, out: &mut Outbox) {
+        let message = PushData { partition, offset: self.offset, bytes: self.under_way.clone() };
+        out.send(Address::shuffle(self.service), message);
     }
 }

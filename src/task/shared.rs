@@ -7,7 +7,7 @@ use std::task::Poll;
 use crate::actor::{DiskOpId, Outbox};
 use crate::config::Configuration;
 use crate::disk::DiskResult;
-use crate::ids::{Address, ExecutionAttemptId};
+use crate::ids::{Address, ExecutionAttemptId, ProcessId};
 use crate::message::{
     Accumulators, Committable, IoMetrics, RequestSplit, SourceSplit, TaskDeploymentDescriptor,
 };
@@ -35,12 +35,13 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub fn new(task: &TaskDeploymentDescriptor, config: &Configuration) -> Self {
+    /// Of a task that runs in the process `here`.
+    pub fn new(here: ProcessId, task: &TaskDeploymentDescriptor, config: &Configuration) -> Self {
         Self {
             attempt: task.attempt,
             parallelism: task.parallelism,
             inputs: Inputs::new(&task.inputs, config.buffers_per_gate),
-            outputs: Outputs::new(&task.outputs, config.segment_size.0),
+            outputs: Outputs::new(here, &task.outputs, config.segment_size.0),
             splits: Splits::default(),
             committables: Vec::new(),
             accumulators: Accumulators::new(),
@@ -54,7 +55,14 @@ impl Shared {
     /// What the body waits for of another process.
     pub fn awaited(&self) -> Option<Awaited> {
         let buffer = self.inputs.waiting().map(|(stream, received)| Awaited::Buffer { stream, received });
-        buffer.or_else(|| self.splits.waiting().map(|received| Awaited::Split { received }))
+        buffer
+            .or_else(|| self.splits.waiting().map(|received| Awaited::Split { received }))
+            .or_else(|| self.awaited_of_outputs())
+    }
+
+    /// What the task waits for of another process when its body has ended.
+    pub fn awaited_of_outputs(&self) -> Option<Awaited> {
+        self.outputs.waiting().map(|(output, offset)| Awaited::Push { output, offset })
     }
 
     pub fn metrics(&self) -> IoMetrics {

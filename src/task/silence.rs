@@ -15,6 +15,8 @@ pub(super) enum Awaited {
     Buffer { stream: usize, received: u64 },
     /// A split beyond those received.
     Split { received: u32 },
+    /// That a shuffle service has what was pushed of an output from this offset.
+    Push { output: usize, offset: u64 },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +66,16 @@ impl Silence {
         // Also for what counts as lost: whoever goes on waiting for it must ask again, since that
         // question can be lost as well.
         self.arm(now + self.repeat, out);
-        Some(if silent < self.timeout { Verdict::Repeat(awaited) } else { Verdict::Lost(awaited) })
+        Some(if silent < self.limit(awaited) { Verdict::Repeat(awaited) } else { Verdict::Lost(awaited) })
+    }
+
+    /// How long the other side may be silent. A shuffle service gets longer than the JobMaster gives
+    /// it, which restarts all that push there at once.
+    fn limit(&self, awaited: Awaited) -> Duration {
+        match awaited {
+            Awaited::Push { .. } => self.timeout + 2 * self.repeat,
+            Awaited::Buffer { .. } | Awaited::Split { .. } => self.timeout,
+        }
     }
 
     pub fn stop(&mut self, out: &mut Outbox) {

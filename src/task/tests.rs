@@ -5,3 +5,4 @@ mod endings;
 mod exchange;
 mod inputs;
 mod outputs;
+mod pushes;

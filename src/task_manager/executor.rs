@@ -1,20 +1,20 @@
 //! The actor of a TaskManager that obeys the leader.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::actor::{Actor, Boot, Event, Outbox, Time, TimerId};
 use crate::ids::{ActorId, Address, ExecutionAttemptId, ProcessId, ResultPartitionId, SessionId};
 use crate::message::{
     DropPartitions, HeartbeatRequest, HeartbeatResponse, JobResult, LeaderChanged, Message, PartitionReport,
-    PartitionWithMetrics, RegisterPartitions, RegistrationRejected, SubmitTask, TaskEnded, TaskState,
+    PartitionWithMetrics, RegistrationRejected, ResultPartitionDescriptor, SubmitTask, TaskEnded, TaskState,
     UpdateTaskExecutionState,
 };
 use crate::note::Note;
+use crate::task::partition_path;
+use crate::worker::{Connection, Files, HEARTBEAT, RETENTION, RETRY, TrackedPartitions};
 
-use super::connection::{Connection, HEARTBEAT, RETRY};
-use super::files::Files;
-use super::partitions::{RETENTION, TrackedPartitions};
+use super::registrations::{REGISTRATION, Registrations};
 use super::tasks::{Tasks, failed};
 
 /// Flink's TaskExecutor.
@@ -29,8 +29,7 @@ pub struct TaskExecutor {
     tasks: Tasks,
     partitions: TrackedPartitions,
     files: Files,
-    /// Attempts whose partitions the shuffle does not know yet: their finish is not told before.
-    registering: BTreeSet<ExecutionAttemptId>,
+    registrations: Registrations,
     /// A stopped task's last write may have come after its file was deleted.
     unclean: bool,
 }
@@ -47,7 +46,7 @@ impl TaskExecutor {
             tasks: Tasks::default(),
             partitions: TrackedPartitions::default(),
             files: Files::default(),
-            registering: BTreeSet::new(),
+            registrations: Registrations::new(boot.config.heartbeat_interval, boot.config.heartbeat_timeout),
             unclean: false,
         }
     }
@@ -91,21 +90,16 @@ impl TaskExecutor {
         self.stop_all("stopped because the job ended", out);
         let all = self.partitions.release_all(out);
         self.drop_partitions(all, out);
+        self.registrations.clear(out);
         self.connection.end(out);
         if std::mem::take(&mut self.unclean) {
             self.files.sweep(out);
         }
     }
 
-    /// A worker that comes too late for the recovery may come as a new one, with nothing.
+    /// One that comes too late for the recovery comes as a new one, with nothing.
     fn rejected(&mut self, now: Time, message: &RegistrationRejected, out: &mut Outbox) {
-        let again = if message.too_late { "without them" } else { "after a pause" };
-        let text = format!(
-            "the JobManager did not register {}: {}; it is asked again {again}",
-            self.process, message.reason
-        );
-        out.note(Note::Warning { text });
-        if let Some(leader) = self.connection.leader().filter(|_| message.too_late) {
+        if let Some(leader) = self.connection.rejected(message, out) {
             let all = self.partitions.release_all(out);
             self.drop_partitions(all, out);
             self.connection.register(now, leader, false, out);
@@ -155,30 +149,32 @@ impl TaskExecutor {
         out.spawn(*task);
     }
 
-    fn task_ended(&mut self, message: TaskEnded, out: &mut Outbox) {
+    fn task_ended(&mut self, now: Time, message: TaskEnded, out: &mut Outbox) {
         let attempt = message.attempt;
         let Some(leader) = self.connection.leader().filter(|_| self.tasks.is_running(attempt)) else {
             return;
         };
         let failure = message.result.as_ref().err().map(|failure| failure.message.clone());
-        let state = match message.result {
+        let unfinished = match message.result {
             Ok(result) => {
+                let keeper = self.tasks.keeper(attempt).unwrap_or(self.process);
                 let mut partitions = Vec::new();
                 for partition in &result.partitions {
                     let metrics = PartitionWithMetrics {
                         partition: partition.partition,
                         subpartition_bytes: partition.subpartition_bytes(),
                     };
-                    let bytes = metrics.subpartition_bytes.iter().sum();
-                    out.note(Note::PartitionFinished { partition: partition.partition, bytes });
-                    self.partitions.track(leader.token, metrics.clone());
+                    if keeper == self.process {
+                        let bytes = metrics.subpartition_bytes.iter().sum();
+                        out.note(Note::PartitionFinished { partition: partition.partition, bytes });
+                        self.partitions.track(leader.token, metrics.clone());
+                    }
                     partitions.push(metrics);
                 }
                 // The JobMaster hears of it when readers will find it: they may come at once.
                 if !result.partitions.is_empty() {
-                    self.registering.insert(attempt);
-                    let register = RegisterPartitions { attempt, partitions: result.partitions };
-                    out.send(Address::shuffle(self.process), register);
+                    let shuffle = self.shuffle_of(keeper);
+                    self.registrations.begin(now, attempt, shuffle, result.partitions, out);
                 }
                 self.tasks.end(
                     attempt,
@@ -193,9 +189,7 @@ impl TaskExecutor {
             }
             Err(failure) => self.tasks.end(attempt, TaskState::Failed(failure)),
         };
-        for path in state.into_iter().flatten() {
-            self.files.delete(path, out);
-        }
+        self.discard(unfinished.unwrap_or_default(), out);
         out.note(Note::TaskEnded { attempt, failure });
         self.report(attempt, out);
         out.stop(ActorId::Task(attempt));
@@ -220,15 +214,57 @@ impl TaskExecutor {
     fn stop(&mut self, attempt: ExecutionAttemptId, state: TaskState, reason: &str, out: &mut Outbox) {
         out.stop(ActorId::Task(attempt));
         out.note(Note::TaskEnded { attempt, failure: Some(reason.to_owned()) });
-        for path in self.tasks.end(attempt, state).into_iter().flatten() {
-            self.unclean = true;
-            self.files.delete(path, out);
+        let unfinished = self.tasks.end(attempt, state).unwrap_or_default();
+        self.unclean |= unfinished.iter().any(|output| output.location == self.process);
+        self.discard(unfinished, out);
+    }
+
+    /// Nobody will want these results: they are not complete.
+    fn discard(&mut self, unfinished: Vec<ResultPartitionDescriptor>, out: &mut Outbox) {
+        let mut elsewhere: BTreeMap<ProcessId, Vec<ResultPartitionId>> = BTreeMap::new();
+        for ResultPartitionDescriptor { partition, location, .. } in unfinished {
+            if location == self.process {
+                self.files.delete(partition_path(partition), out);
+            } else {
+                elsewhere.entry(location).or_default().push(partition);
+            }
+        }
+        for (service, partitions) in elsewhere {
+            out.send(Address::worker(service), DropPartitions { partitions });
+        }
+    }
+
+    /// Who is told that results are complete.
+    fn shuffle_of(&self, keeper: ProcessId) -> Address {
+        if keeper == self.process { Address::shuffle(keeper) } else { Address::worker(keeper) }
+    }
+
+    /// The results are not where they should be: the attempt has not finished after all.
+    fn not_registered(
+        &mut self,
+        attempt: ExecutionAttemptId,
+        shuffle: Address,
+        reason: &str,
+        out: &mut Outbox,
+    ) {
+        let Some(TaskState::Finished { partitions, .. }) = self.tasks.final_state(attempt) else { return };
+        let partitions = partitions.iter().map(|partition| partition.partition).collect();
+        out.send(shuffle, DropPartitions { partitions });
+        self.tasks.end(attempt, failed(attempt, reason));
+        self.report(attempt, out);
+    }
+
+    fn registration_fired(&mut self, now: Time, out: &mut Outbox) {
+        for (attempt, shuffle) in self.registrations.fired(now, out) {
+            let service = shuffle.process;
+            let reason = format!("no answer from {service}, to which its results were pushed");
+            self.not_registered(attempt, shuffle, &reason, out);
         }
     }
 
     /// Tells the leader the final state of an attempt.
     fn report(&self, attempt: ExecutionAttemptId, out: &mut Outbox) {
-        if self.registering.contains(&attempt) {
+        if self.registrations.contains(attempt) {
             return;
         }
         let (Some(leader), Some(state)) = (self.connection.leader(), self.tasks.final_state(attempt)) else {
@@ -263,12 +299,18 @@ impl TaskExecutor {
             Message::LeaderChanged(message) => self.leader_changed(now, message, out),
             Message::TaskEnded(message) => {
                 if from == Address::new(self.process, ActorId::Task(message.attempt)) {
-                    self.task_ended(message, out);
+                    self.task_ended(now, message, out);
                 }
             }
-            Message::PartitionsRegistered(message) if from == Address::shuffle(self.process) => {
-                if self.registering.remove(&message.attempt) {
+            Message::PartitionsRegistered(message) => {
+                if self.registrations.answered(from, message.attempt) {
                     self.report(message.attempt, out);
+                }
+            }
+            Message::PartitionsRefused(message) => {
+                if self.registrations.answered(from, message.attempt) {
+                    let reason = format!("{} did not take its results: {}", from.process, message.reason);
+                    self.not_registered(message.attempt, from, &reason, out);
                 }
             }
             message => self.receive_from_leader(now, message, out),
@@ -319,6 +361,7 @@ impl TaskExecutor {
                 self.connection.search(now, out);
             }
             RETENTION => self.retention_fired(now, out),
+            REGISTRATION => self.registration_fired(now, out),
             _ => {}
         }
     }

@@ -2,10 +2,8 @@
 //! outlives its JobManagers (Flink's TaskExecutor; FLIP-383, "TaskManager"). It decides what happens
 //! to tasks and partitions when a leader comes or goes; it never decides what the job needs next.
 
-mod connection;
 mod executor;
-mod files;
-mod partitions;
+mod registrations;
 mod tasks;
 #[cfg(test)]
 mod tests;

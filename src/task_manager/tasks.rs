@@ -3,14 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::ids::{ExecutionAttemptId, FencingToken};
-use crate::message::{TaskDeploymentDescriptor, TaskFailure, TaskState};
+use crate::ids::{ExecutionAttemptId, FencingToken, ProcessId};
+use crate::message::{ResultPartitionDescriptor, TaskDeploymentDescriptor, TaskFailure, TaskState};
 use crate::task::partition_path;
 
 #[derive(Debug, Default)]
 pub(super) struct Tasks {
-    /// With the files that the task may have begun.
-    running: BTreeMap<ExecutionAttemptId, Vec<String>>,
+    /// With the results that the task may have begun.
+    running: BTreeMap<ExecutionAttemptId, Vec<ResultPartitionDescriptor>>,
     ended: BTreeMap<ExecutionAttemptId, TaskState>,
     token: FencingToken,
 }
@@ -29,8 +29,7 @@ impl Tasks {
     }
 
     pub fn start(&mut self, task: &TaskDeploymentDescriptor) {
-        let paths = task.outputs.iter().map(|output| partition_path(output.partition)).collect();
-        self.running.insert(task.attempt, paths);
+        self.running.insert(task.attempt, task.outputs.clone());
     }
 
     pub fn is_running(&self, attempt: ExecutionAttemptId) -> bool {
@@ -43,14 +42,23 @@ impl Tasks {
 
     /// Whether a running task writes this file.
     pub fn writes(&self, path: &str) -> bool {
-        self.running.values().flatten().any(|written| written == path)
+        self.running.values().flatten().any(|output| partition_path(output.partition) == path)
     }
 
-    /// The task does not run any more; its files, if it did.
-    pub fn end(&mut self, attempt: ExecutionAttemptId, state: TaskState) -> Option<Vec<String>> {
-        let paths = self.running.remove(&attempt);
+    /// Who keeps the results of a running task; `None` if it has none.
+    pub fn keeper(&self, attempt: ExecutionAttemptId) -> Option<ProcessId> {
+        self.running.get(&attempt)?.first().map(|output| output.location)
+    }
+
+    /// The task does not run any more; the results that it may have begun, if it did.
+    pub fn end(
+        &mut self,
+        attempt: ExecutionAttemptId,
+        state: TaskState,
+    ) -> Option<Vec<ResultPartitionDescriptor>> {
+        let outputs = self.running.remove(&attempt);
         self.ended.insert(attempt, state);
-        paths
+        outputs
     }
 
     /// The final state of an attempt that does not run, if it ever ran here.

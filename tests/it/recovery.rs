@@ -13,13 +13,13 @@ use revenant::ids::{ActorId, ExecutionVertexId};
 use revenant::jobs;
 use revenant::note::Note;
 use revenant::process::{actors, task_actor};
-use revenant::runtime::recording::{self, Recording};
+use revenant::runtime::recording::{self, Recording, RecordingError};
 
 use crate::harness::{Directory, revenant};
 
 const JOB: &str = "lineitem-by-ship-date";
 
-fn command(directory: &Directory, run: &str) -> Command {
+pub fn command(directory: &Directory, run: &str) -> Command {
     let (out, storage) = (directory.path(&format!("{run}-out")), directory.path(&format!("{run}-storage")));
     let mut command = revenant(&["local", JOB, "--task-managers", "2"]);
     command.arg("--out").arg(out).arg("--storage").arg(storage);
@@ -34,14 +34,14 @@ fn command(directory: &Directory, run: &str) -> Command {
     command
 }
 
-fn successful(output: Output) -> String {
+pub fn successful(output: Output) -> String {
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{errors}");
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 /// All files below, by path.
-fn files(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+pub fn files(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut files = BTreeMap::new();
     let mut directories = vec![directory.to_owned()];
     while let Some(next) = directories.pop() {
@@ -58,7 +58,7 @@ fn files(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 }
 
 /// The rows of all files, sorted.
-fn rows(files: &BTreeMap<PathBuf, Vec<u8>>) -> Vec<String> {
+pub fn rows(files: &BTreeMap<PathBuf, Vec<u8>>) -> Vec<String> {
     let text = |bytes: &Vec<u8>| String::from_utf8(bytes.clone()).expect("rows are text");
     let mut rows: Vec<String> =
         files.values().flat_map(|bytes| text(bytes).lines().map(str::to_owned).collect::<Vec<_>>()).collect();
@@ -67,7 +67,7 @@ fn rows(files: &BTreeMap<PathBuf, Vec<u8>>) -> Vec<String> {
 }
 
 /// Waits until some of the job's finishes are durable.
-fn wait_for_progress(storage: &Path) {
+pub fn wait_for_progress(storage: &Path) {
     let started = Instant::now();
     loop {
         let logs = files(&storage.join("ha"));
@@ -84,13 +84,35 @@ fn wait_for_progress(storage: &Path) {
     }
 }
 
-/// What all actors recorded but the client, which the program makes in a way of its own.
-fn recordings(directory: &Path) -> Vec<Recording> {
-    let read = |path: &PathBuf| recording::read(&directory.join(path)).expect("a recording can be read");
-    files(directory).keys().map(read).filter(|r| r.origin.actor != ActorId::Client).collect()
+/// Kills processes of the cluster, all at once.
+pub fn kill(storage: &Path, processes: &[&str]) {
+    let pid = |name: &&str| fs::read_to_string(storage.join("pids").join(name)).expect("it runs");
+    let pids: Vec<String> = processes.iter().map(pid).collect();
+    let killed = Command::new("kill").arg("-9").args(pids).status().expect("kill can be run");
+    assert!(killed.success());
 }
 
-fn replay(recording: &Recording) {
+/// What all actors recorded but the client, which the program makes in a way of its own.
+pub fn recordings(directory: &Path) -> Vec<Recording> {
+    let read = |path: &PathBuf| match recording::read(&directory.join(path)) {
+        Ok(recording) => Some(recording),
+        // The actor was killed before it had recorded who it is.
+        Err(RecordingError::Foreign { .. }) => None,
+        Err(error) => panic!("a recording cannot be read: {error}"),
+    };
+    files(directory).keys().filter_map(read).filter(|r| r.origin.actor != ActorId::Client).collect()
+}
+
+/// What actors told the trace.
+pub fn notes(recordings: &[Recording]) -> impl Iterator<Item = &Note> {
+    let steps = recordings.iter().flat_map(|recording| &recording.steps);
+    steps.flat_map(|step| &step.effects).filter_map(|effect| match effect {
+        Effect::Note(note) => Some(note),
+        _ => None,
+    })
+}
+
+pub fn replay(recording: &Recording) {
     let program = Arc::new(jobs::registry());
     let origin = recording.origin.clone();
     let mut actor: Box<dyn Actor> = if let Some(task) = origin.task {
@@ -119,9 +141,7 @@ fn a_killed_job_manager_changes_nothing_about_the_output() {
         .expect("the program starts");
     let storage = directory.path("crash-storage");
     wait_for_progress(&storage);
-    let pid = fs::read_to_string(storage.join("pids/job-manager")).expect("the JobManager runs");
-    let killed = Command::new("kill").args(["-9", pid.as_str()]).status().expect("kill can be run");
-    assert!(killed.success());
+    kill(&storage, &["job-manager"]);
     let summary = successful(run.wait_with_output().expect("it can be waited for"));
     assert!(summary.contains("job-manager was started again 1 times"), "{summary}");
     let crashed = files(&directory.path("crash-out"));
@@ -129,13 +149,7 @@ fn a_killed_job_manager_changes_nothing_about_the_output() {
     assert_eq!(rows(&crashed), calm);
 
     let recordings = recordings(&directory.path("crash-record"));
-    let notes = || {
-        let steps = recordings.iter().flat_map(|recording| &recording.steps);
-        steps.flat_map(|step| &step.effects).filter_map(|effect| match effect {
-            Effect::Note(note) => Some(note),
-            _ => None,
-        })
-    };
+    let notes = || notes(&recordings);
     let kept: BTreeSet<ExecutionVertexId> = notes()
         .filter_map(|note| match note {
             Note::Recovered { token, kept, .. } if token.0 > 1 => Some(kept),

@@ -26,6 +26,13 @@ fn unknown_jobs_options_and_malformed_settings_are_refused_and_leave_nothing() {
     refused(&["local", "x", "--out", path, "--task-managers", "0"], "0");
     let twice = ["--set", "heartbeat.interval=1 s", "--set", "heartbeat.interval=1 s"];
     refused(&[&["local", "x", "--out", path], &twice[..]].concat(), "given twice");
+    refused(&["local", "x", "--out", path, "--set", "shuffle.service=external"], "add --shuffle-services N");
+    refused(
+        &["local", "x", "--out", path, "--shuffle-services", "1"],
+        "does nothing without --set shuffle.service=external",
+    );
+    let service = ["shuffle-service", "--id", "1", "--ha", "127.0.0.1:1", "--storage", path, "--out", path];
+    refused(&service, "needs --set shuffle.service=external");
     refused(&["local", "x"], "--out");
     assert!(!out.exists());
 }

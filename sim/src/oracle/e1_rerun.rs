@@ -116,6 +116,21 @@ mod tests {
     }
 
     #[test]
+    fn what_a_shuffle_service_keeps_outlives_its_task_manager_and_dies_with_the_service() {
+        let lost = |with_service: bool| {
+            let mut story = until_first_sink();
+            story.keep_at_service(partition(attempt(0, 0, 1, 1))).crash().crash_worker(1);
+            if with_service {
+                story.crash_service();
+            }
+            story.lead(2).recovered(2, &[attempt(0, 1, 1, 1)]).deploy(attempt(0, 0, 2, 1));
+            story
+        };
+        caught(check, &lost(false), "v0.0.e2a1 was deployed, though the finish of v0.0.e1a1 was durable");
+        passes(check, &lost(true));
+    }
+
+    #[test]
     fn partitions_that_nobody_needs_may_be_gone() {
         let mut story = until_first_sink();
         story.finish_sink(attempt(1, 1, 1, 1)).log(1, finished(attempt(1, 1, 1, 1)));

@@ -84,7 +84,7 @@ pub struct Finish<'a> {
     pub until: usize,
 }
 
-/// A finished partition on a TaskManager.
+/// A finished partition on a TaskManager or shuffle service.
 #[derive(Clone, Copy, Debug)]
 pub struct Held {
     pub partition: ResultPartitionId,
@@ -94,7 +94,7 @@ pub struct Held {
     pub until: usize,
 }
 
-/// A TaskManager said that a partition is gone.
+/// A TaskManager or shuffle service said that a partition is gone.
 #[derive(Clone, Copy, Debug)]
 pub struct Released {
     pub at: usize,
@@ -119,7 +119,7 @@ pub struct History<'a> {
     pub released: Vec<Released>,
     /// Crashes of the JobManager.
     pub crashes: Vec<usize>,
-    /// Crashes of TaskManagers.
+    /// Crashes of TaskManagers and shuffle services.
     pub workers_lost: Vec<usize>,
     pub commit_decided: Option<usize>,
     /// Where the job's failure was decided.

@@ -1,6 +1,6 @@
 //! Builds the [`History`] in one pass over the trace: opens a span where a fact begins and closes
 //! it where it ends. Decides what a crash ends: of a JobManager, every finish that is not durable;
-//! of a TaskManager, every partition that it held.
+//! of a TaskManager or shuffle service, every partition that it held.
 
 use std::collections::BTreeMap;
 
@@ -67,7 +67,7 @@ impl<'a> Index<'a> {
                     }
                     self.leader_lost(at);
                 }
-                ProcessId::TaskManager(_) => {
+                ProcessId::TaskManager(_) | ProcessId::ShuffleService(_) => {
                     self.history.workers_lost.push(at);
                     for held in self.history.held.iter_mut().filter(|held| held.until == END) {
                         if held.process == event.process {

@@ -226,6 +226,16 @@ impl Story {
         self.push(ProcessId::JobManager, TraceKind::Crashed { point: None, machine: false })
     }
 
+    /// A shuffle service keeps the partition.
+    pub fn keep_at_service(&mut self, partition: ResultPartitionId) -> &mut Self {
+        let note = Note::PartitionFinished { partition, bytes: 1 };
+        self.push(ProcessId::ShuffleService(1), TraceKind::Note(note))
+    }
+
+    pub fn crash_service(&mut self) -> &mut Self {
+        self.push(ProcessId::ShuffleService(1), TraceKind::Crashed { point: None, machine: false })
+    }
+
     /// A TaskManager crashes and comes back.
     pub fn crash_worker(&mut self, n: u32) -> &mut Self {
         let process = ProcessId::TaskManager(n);

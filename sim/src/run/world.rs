@@ -161,9 +161,9 @@ impl Shared {
         self.options.engine
     }
 
-    /// The TaskManagers and three others: see [`Scenario::processes`].
+    /// The TaskManagers and shuffle services and three others: see [`Scenario::processes`].
     pub const fn process_count(&self) -> usize {
-        3 + self.scenario.cluster.task_managers as usize
+        3 + self.scenario.cluster.task_managers as usize + self.scenario.cluster.shuffle_services as usize
     }
 
     pub fn index_of(&self, process: ProcessId) -> Option<ProcessIndex> {
@@ -173,7 +173,10 @@ impl Shared {
             ProcessId::TaskManager(n) if (1..=self.scenario.cluster.task_managers).contains(&n) => {
                 1 + n as usize
             }
-            ProcessId::TaskManager(_) => return None,
+            ProcessId::ShuffleService(n) if (1..=self.scenario.cluster.shuffle_services).contains(&n) => {
+                1 + self.scenario.cluster.task_managers as usize + n as usize
+            }
+            ProcessId::TaskManager(_) | ProcessId::ShuffleService(_) => return None,
             ProcessId::JobManager => self.process_count() - 1,
         };
         Some(index)

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use revenant::actor::Time;
 use revenant::api::Program;
-use revenant::config::nearest;
+use revenant::config::{ShuffleServiceKind, nearest};
 use revenant::ids::ProcessId;
 use serde::Deserialize;
 use toml::Spanned;
@@ -69,6 +69,7 @@ impl Scenario {
             return Err((Place::TaskManagers, message));
         }
         let config = self.config.configuration();
+        self.check_shuffle(config.shuffle_service)?;
         if config.min_parallelism > config.max_parallelism {
             let message = format!(
                 "min-parallelism {} is above max-parallelism {}",
@@ -90,6 +91,28 @@ impl Scenario {
         Ok(())
     }
 
+    /// Results are kept where there is somebody to keep them.
+    fn check_shuffle(&self, kind: ShuffleServiceKind) -> Result<(), (Place, String)> {
+        let services = self.cluster.shuffle_services;
+        match (kind, services) {
+            (ShuffleServiceKind::External, 0) => {
+                let message = "shuffle.service = 'external' needs shuffle services: set shuffle-services in \
+                               [cluster]";
+                Err((Place::Option("shuffle.service"), message.to_owned()))
+            }
+            (ShuffleServiceKind::TaskManager, 1..) => {
+                let message = format!(
+                    "shuffle-services = {services} does nothing: set \"shuffle.service\" = 'external' in [config]"
+                );
+                Err((Place::ShuffleServices, message))
+            }
+            _ if services > 1000 => {
+                Err((Place::ShuffleServices, format!("shuffle-services = {services} is not from 0 to 1000")))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The argument that an error of the job names first, if it names one.
     fn argument_in(&self, message: &str) -> Option<String> {
         let names = self.job.arguments.0.keys();
@@ -103,7 +126,13 @@ impl Scenario {
             return Ok(());
         }
         let last = self.cluster.task_managers;
-        Err(format!("there is no process {process}: the cluster has task-manager-1 to task-manager-{last}"))
+        let services = match self.cluster.shuffle_services {
+            0 => String::new(),
+            last => format!(" and shuffle-service-1 to shuffle-service-{last}"),
+        };
+        Err(format!(
+            "there is no process {process}: the cluster has task-manager-1 to task-manager-{last}{services}"
+        ))
     }
 
     /// Whether the cluster has such a process, and that such an actor. Whether it comes to the point
@@ -152,6 +181,7 @@ enum Place {
     Argument(String),
     Option(&'static str),
     TaskManagers,
+    ShuffleServices,
     FaultTrigger(usize),
     FaultAction(usize),
 }
@@ -180,6 +210,7 @@ type TableLayout = BTreeMap<String, Spanned<toml::Value>>;
 #[serde(rename_all = "kebab-case")]
 struct ClusterLayout {
     task_managers: Option<Spanned<i64>>,
+    shuffle_services: Option<Spanned<i64>>,
 }
 
 #[derive(Deserialize)]
@@ -196,6 +227,7 @@ impl Place {
             Self::Argument(name) => layout.job.arguments.get(name)?.span(),
             Self::Option(key) => layout.config.get(*key)?.span(),
             Self::TaskManagers => layout.cluster?.task_managers?.span(),
+            Self::ShuffleServices => layout.cluster?.shuffle_services?.span(),
             Self::FaultTrigger(index) => layout.fault.get(*index)?.at.span(),
             Self::FaultAction(index) => layout.fault.get(*index)?.r#do.span(),
         };

@@ -58,6 +58,8 @@ pub struct Job {
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Cluster {
     pub task_managers: u32,
+    /// Keep the results, with `shuffle.service = external`.
+    pub shuffle_services: u32,
     /// How long a process that died stays down.
     pub restart_after: RestartAfter,
     /// Simulated time after which the run counts as stuck.
@@ -70,6 +72,7 @@ impl Default for Cluster {
     fn default() -> Self {
         Self {
             task_managers: 3,
+            shuffle_services: 0,
             restart_after: RestartAfter::After(Duration::from_secs(1)),
             time_limit: Span(Duration::from_mins(20)),
             event_limit: 20_000_000,
@@ -186,6 +189,7 @@ impl Scenario {
         [ProcessId::HighAvailability, ProcessId::Client]
             .into_iter()
             .chain((1..=self.cluster.task_managers).map(ProcessId::TaskManager))
+            .chain((1..=self.cluster.shuffle_services).map(ProcessId::ShuffleService))
             .chain([ProcessId::JobManager])
     }
 

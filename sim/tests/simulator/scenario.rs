@@ -38,6 +38,19 @@ fn every_kind_of_error_names_its_line_and_what_is_right() {
         ("[[fault]]\nat = 't = 2 h'\ndo = 'crash client'\n", 4, "the run ends after time-limit = '20 min'"),
         ("[[fault]]\ndo = 'crash client'\n", 3, "missing field `at`"),
         ("[expect]\noutcome = 'finish'\n", 4, "did you mean 'finished'?"),
+        ("[config]\n'shuffle.service' = 'external'\n", 4, "set shuffle-services in [cluster]"),
+        ("[cluster]\nshuffle-services = 2\n", 4, "set \"shuffle.service\" = 'external' in [config]"),
+        (
+            "[cluster]\nshuffle-services = 1001\n[config]\n'shuffle.service' = 'external'\n",
+            4,
+            "is not from 0 to 1000",
+        ),
+        (
+            "[cluster]\nshuffle-services = 2\n[config]\n'shuffle.service' = 'external'\n\
+             [[fault]]\nat = 't = 1 s'\ndo = 'crash shuffle-service-3'\n",
+            9,
+            "and shuffle-service-1 to shuffle-service-2",
+        ),
         ("[schedule]\nseed = -1\n", 4, "expected u64"),
         ("[job.arguments]\nsplits = [1]\n", 4, "expected a text, a number or true or false"),
         ("[config]\nheartbeat.interval = '1 s'\n", 4, "put the key in quotes"),

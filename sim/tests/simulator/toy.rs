@@ -60,7 +60,7 @@ fn actors(boot: &Boot, _: &Arc<Program>) -> Vec<(ActorId, Box<dyn Actor>)> {
     let mode = argument("mode");
     let rounds = argument("rounds").map_or(8, |rounds| rounds.parse().unwrap());
     match boot.process {
-        ProcessId::HighAvailability => vec![],
+        ProcessId::HighAvailability | ProcessId::ShuffleService(_) => vec![],
         ProcessId::Client => vec![(ActorId::Client, Box::new(Client))],
         ProcessId::JobManager => vec![
             (ActorId::Master, Box::new(Master { rounds, mode, done: 0, waiting: 0, finishing: 0 })),

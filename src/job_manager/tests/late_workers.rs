@@ -4,7 +4,8 @@
 use super::*;
 
 fn registration(process: ProcessId, session: u64, holds: bool) -> RegisterTaskManager {
-    RegisterTaskManager { token: NOW, process, session: SessionId(session), slots: 1, retains: true, holds }
+    let (session, shuffle_service) = (SessionId(session), ShuffleServiceKind::TaskManager);
+    RegisterTaskManager { token: NOW, process, session, slots: 1, retains: true, holds, shuffle_service }
 }
 
 /// A recovery that waited in vain for the second TaskManager.

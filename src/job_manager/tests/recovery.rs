@@ -96,6 +96,7 @@ fn a_worker_that_knows_the_leader_before_the_leader_does_need_not_register_twice
         slots: 1,
         retains: true,
         holds: false,
+        shuffle_service: ShuffleServiceKind::TaskManager,
     };
     fixture.tell(Address::executor(TM1), message);
     assert_eq!(fixture.kinds(), ["Contend"]);

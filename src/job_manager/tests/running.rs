@@ -98,6 +98,7 @@ fn a_stale_token_changes_nothing() {
         slots: 1,
         retains: true,
         holds: false,
+        shuffle_service: ShuffleServiceKind::TaskManager,
     };
     fixture.effects.clear();
     fixture.tell(Address::executor(TM1), message);
@@ -165,8 +166,7 @@ fn b52_a_worker_that_would_not_keep_partitions_is_refused_with_the_reason() {
     let mut fixture = Fixture::new(&[]);
     fixture.lead(vec![]);
     let session = SessionId(1);
-    let message =
-        RegisterTaskManager { token: NOW, process: TM1, session, slots: 1, retains: false, holds: false };
+    let message = RegisterTaskManager { retains: false, ..registration(TM1, session) };
     fixture.tell(Address::executor(TM1), message);
     assert_eq!(fixture.kinds().last(), Some(&"RegistrationRejected"));
     assert_eq!(fixture.submitted(), []);

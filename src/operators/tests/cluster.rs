@@ -197,6 +197,7 @@ impl Cluster {
         let output = |&data_set: &IntermediateDataSetId| ResultPartitionDescriptor {
             partition: ResultPartitionId { data_set, producer: attempt },
             subpartitions: self.input(data_set).subpartitions,
+            location: WORKER,
         };
         let task = TaskDeploymentDescriptor {
             token: FencingToken(3),

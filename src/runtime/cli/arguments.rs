@@ -26,6 +26,9 @@ pub enum Command {
     JobManager(JobManagerArguments),
     /// Run a TaskManager.
     TaskManager(TaskManagerArguments),
+    /// Run a shuffle service, which keeps the results of tasks outside the TaskManagers; needs
+    /// --set shuffle.service=external, as all processes of its cluster do.
+    ShuffleService(ShuffleServiceArguments),
     /// List all configuration options.
     Options,
     /// List the jobs of this program, with their arguments.
@@ -42,6 +45,9 @@ pub struct LocalArguments {
     /// Number of TaskManager processes.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub task_managers: u32,
+    /// Number of shuffle service processes; needs --set shuffle.service=external.
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=256))]
+    pub shuffle_services: u32,
     /// Directory for the job's output: new, or empty.
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
@@ -84,6 +90,17 @@ pub struct JobManagerArguments {
 #[derive(Debug, Args)]
 pub struct TaskManagerArguments {
     /// Number of this TaskManager, from 1: no two of a cluster have the same.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub id: u32,
+    #[command(flatten)]
+    pub member: MemberArgs,
+    #[command(flatten)]
+    pub common: CommonArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct ShuffleServiceArguments {
+    /// Number of this shuffle service, from 1: no two of a cluster have the same.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub id: u32,
     #[command(flatten)]

@@ -1,6 +1,6 @@
 //! `revenant local`: a whole cluster on this machine. This process hosts the high-availability
-//! service and the client; JobManager and TaskManagers are processes of their own, and are started
-//! again when they die.
+//! service and the client; JobManager, TaskManagers and shuffle services are processes of their own,
+//! and are started again when they die.
 
 use std::ffi::OsString;
 use std::fs;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::api::Program;
-use crate::config::Configuration;
+use crate::config::{Configuration, ShuffleServiceKind};
 use crate::connectors::PENDING_DIRECTORY;
 use crate::ids::ProcessId;
 
@@ -44,6 +44,7 @@ pub async fn run(program: &Arc<Program>, arguments: LocalArguments) -> Result<En
         config.set(key, value).map_err(|error| error.to_string())?;
     }
     arguments.common.apply(&mut config)?;
+    check_shuffle(config.shuffle_service, arguments.shuffle_services)?;
     let job = arguments.job.parse()?;
     program.build(&job).map_err(|error| error.to_string())?;
     if let Some(input) = &arguments.input {
@@ -170,13 +171,30 @@ impl Cluster<'_> {
         }
         job_manager.extend(["--".into(), OsString::from(&self.arguments.job.name)]);
         let mut children = vec![ChildSpec { name: "job-manager".to_owned(), arguments: job_manager }];
-        for number in 1..=self.arguments.task_managers {
-            let mut arguments: Vec<OsString> =
-                vec!["task-manager".into(), "--id".into(), number.to_string().into()];
+        let task_managers = (1..=self.arguments.task_managers)
+            .map(|number| ("task-manager", number, ProcessId::TaskManager(number)));
+        let shuffle_services = (1..=self.arguments.shuffle_services)
+            .map(|number| ("shuffle-service", number, ProcessId::ShuffleService(number)));
+        for (command, number, process) in task_managers.chain(shuffle_services) {
+            let mut arguments: Vec<OsString> = vec![command.into(), "--id".into(), number.to_string().into()];
             arguments.extend(common.iter().cloned());
-            children.push(ChildSpec { name: ProcessId::TaskManager(number).to_string(), arguments });
+            children.push(ChildSpec { name: process.to_string(), arguments });
         }
         children
+    }
+}
+
+/// Results are kept where there is somebody to keep them.
+fn check_shuffle(kind: ShuffleServiceKind, services: u32) -> Result<(), String> {
+    match (kind, services) {
+        (ShuffleServiceKind::External, 0) => {
+            Err("shuffle.service=external needs somebody who keeps results: add --shuffle-services N"
+                .to_owned())
+        }
+        (ShuffleServiceKind::TaskManager, 1..) => {
+            Err(format!("--shuffle-services {services} does nothing without --set shuffle.service=external"))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use crate::actor::{Actor, Boot};
 use crate::api::Program;
 use crate::client::Client;
-use crate::config::Configuration;
+use crate::config::{Configuration, ShuffleServiceKind};
 use crate::high_availability::HighAvailability;
 use crate::ids::{ActorId, ProcessId, SessionId};
 use crate::message::TaskDeploymentDescriptor;
@@ -15,7 +15,8 @@ use crate::message::TaskDeploymentDescriptor;
 use super::super::{Engine, ProcessOptions, RunningProcess, StartError};
 use super::End;
 use super::arguments::{
-    CommonArgs, HighAvailabilityArguments, JobManagerArguments, MemberArgs, TaskManagerArguments,
+    CommonArgs, HighAvailabilityArguments, JobManagerArguments, MemberArgs, ShuffleServiceArguments,
+    TaskManagerArguments,
 };
 use super::directories::volumes;
 use super::signals::{HANGUP, interrupted};
@@ -98,6 +99,22 @@ pub async fn job_manager(program: &Arc<Program>, arguments: JobManagerArguments)
 pub async fn task_manager(program: &Arc<Program>, arguments: TaskManagerArguments) -> Result<End, String> {
     let config = configuration(&arguments.common)?;
     let process = ProcessId::TaskManager(arguments.id);
+    join(program, process, config, arguments.member, arguments.common).await
+}
+
+pub async fn shuffle_service(
+    program: &Arc<Program>,
+    arguments: ShuffleServiceArguments,
+) -> Result<End, String> {
+    let config = configuration(&arguments.common)?;
+    if config.shuffle_service != ShuffleServiceKind::External {
+        return Err(
+            "a shuffle service needs --set shuffle.service=external, as all processes of its cluster \
+                    do"
+            .to_owned(),
+        );
+    }
+    let process = ProcessId::ShuffleService(arguments.id);
     join(program, process, config, arguments.member, arguments.common).await
 }
 

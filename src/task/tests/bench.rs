@@ -73,7 +73,7 @@ pub fn gate(data_set: u32, locations: &[ProcessId]) -> InputGateDescriptor {
 
 pub fn output(data_set: u32, subpartitions: u32) -> ResultPartitionDescriptor {
     let partition = ResultPartitionId { data_set: IntermediateDataSetId(data_set), producer: attempt() };
-    ResultPartitionDescriptor { partition, subpartitions }
+    ResultPartitionDescriptor { partition, subpartitions, location: TM1 }
 }
 
 impl Bench {

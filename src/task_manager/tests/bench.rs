@@ -127,13 +127,26 @@ impl Bench {
     }
 
     pub fn submit(&mut self, epoch: u64, attempt: ExecutionAttemptId) -> Vec<Effect> {
+        self.submit_with_results_at(HERE, epoch, attempt)
+    }
+
+    pub fn submit_with_results_at(
+        &mut self,
+        location: ProcessId,
+        epoch: u64,
+        attempt: ExecutionAttemptId,
+    ) -> Vec<Effect> {
         let task = TaskDeploymentDescriptor {
             token: token(epoch),
             job: Arc::new(JobRecord { name: "test".to_owned(), arguments: vec![], fingerprint: 7 }),
             attempt,
             parallelism: 1,
             inputs: vec![],
-            outputs: vec![ResultPartitionDescriptor { partition: partition(attempt), subpartitions: 1 }],
+            outputs: vec![ResultPartitionDescriptor {
+                partition: partition(attempt),
+                subpartitions: 1,
+                location,
+            }],
         };
         self.master(SubmitTask { token: token(epoch), task: Box::new(task) })
     }
@@ -150,7 +163,10 @@ impl Bench {
             .map_err(failure);
         let mut effects =
             self.message(Address::new(HERE, ActorId::Task(attempt)), TaskEnded { attempt, result });
-        if effects.iter().any(|effect| effect.name() == "RegisterPartitions") {
+        let here = Address::shuffle(HERE);
+        let asked =
+            |(to, message): &(Address, Message)| *to == here && message.kind() == "RegisterPartitions";
+        if sent(&effects).iter().any(asked) {
             let registered = PartitionsRegistered { attempt };
             effects.extend(self.message(Address::shuffle(HERE), registered));
         }

@@ -1,6 +1,7 @@
 //! How a TaskManager finds, keeps and loses its JobManager.
 
 use crate::actor::{DiskOpId, Effect, Event};
+use crate::config::ShuffleServiceKind;
 use crate::disk::{DirectoryEntry, DiskOp, DiskOutput};
 use crate::ids::{Address, SessionId};
 use crate::message::{
@@ -25,6 +26,7 @@ fn registration(epoch: u64) -> (Address, Message) {
         slots: 2,
         retains: true,
         holds: false,
+        shuffle_service: ShuffleServiceKind::TaskManager,
     };
     (Address::MASTER, registration.into())
 }

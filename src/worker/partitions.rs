@@ -1,4 +1,4 @@
-//! The finished partitions that this TaskManager keeps, and under which leader. A leader's loss
+//! The finished partitions that this process keeps, and under which leader. A leader's loss
 //! starts the retention timer; what no leader has claimed when it fires is given up. A partition
 //! belongs to the leader under which it was finished or that claimed it last, so an old timer can
 //! never take what a new leader counts on, and what nobody claims does not stay for ever.
@@ -11,10 +11,10 @@ use crate::ids::{FencingToken, ResultPartitionId};
 use crate::message::PartitionWithMetrics;
 use crate::task::partition_path;
 
-pub(super) const RETENTION: TimerId = TimerId(3);
+pub const RETENTION: TimerId = TimerId(3);
 
 #[derive(Debug, Default)]
-pub(super) struct TrackedPartitions {
+pub struct TrackedPartitions {
     tracked: BTreeMap<ResultPartitionId, Tracked>,
     /// When partitions of earlier leaders are given up.
     deadline: Option<Time>,
@@ -34,6 +34,10 @@ impl TrackedPartitions {
     pub fn track(&mut self, owner: FencingToken, partition: PartitionWithMetrics) {
         let PartitionWithMetrics { partition, subpartition_bytes } = partition;
         self.tracked.insert(partition, Tracked { owner, subpartition_bytes });
+    }
+
+    pub fn contains(&self, partition: ResultPartitionId) -> bool {
+        self.tracked.contains_key(&partition)
     }
 
     pub fn have_file(&self, path: &str) -> bool {
@@ -82,7 +86,7 @@ impl TrackedPartitions {
         std::mem::take(&mut self.tracked).into_keys().collect()
     }
 
-    /// Gives up what does not belong to the leader that this TaskManager is registered with.
+    /// Gives up what does not belong to the leader that this process is registered with.
     pub fn expire(&mut self, now: Time, leader: Option<FencingToken>) -> Vec<ResultPartitionId> {
         if self.deadline.is_none_or(|deadline| now < deadline) {
             return Vec::new(); // an older timer

@@ -1,6 +1,6 @@
 //! The partition files that nobody will ask for: those of an earlier incarnation and those of tasks
 //! that did not finish. It decides only when to look and how to delete; whose files are needed is
-//! the executor's to say.
+//! for its owner to say.
 
 use crate::actor::{DiskOpId, Outbox, Pending, Purpose};
 use crate::disk::{DiskOp, DiskOutput, DiskResult, Volume};
@@ -8,7 +8,7 @@ use crate::note::Note;
 use crate::task::PARTITION_DIRECTORY;
 
 #[derive(Debug, Default)]
-pub(super) struct Files {
+pub struct Files {
     pending: Pending<Operation>,
 }
 
@@ -19,6 +19,11 @@ enum Operation {
 }
 
 impl Files {
+    /// Whether nothing is being looked for or deleted.
+    pub fn is_idle(&self) -> bool {
+        self.pending.is_empty()
+    }
+
     /// Looks for files that are left over.
     pub fn sweep(&mut self, out: &mut Outbox) {
         let action = DiskOp::List { path: PARTITION_DIRECTORY.to_owned() };

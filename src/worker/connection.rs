@@ -1,27 +1,30 @@
-//! Which JobManager this TaskManager belongs to: how it finds one, registers with it and notices
-//! that it is gone. It decides whether a message counts (the fencing token); it never touches tasks
-//! or partitions.
+//! Which JobManager this process belongs to: how it finds one, registers with it and notices that
+//! it is gone. It decides whether a message counts (the fencing token); it never touches tasks or
+//! partitions.
 
 use std::time::Duration;
 
 use crate::actor::{Boot, Outbox, Time, TimerId};
+use crate::config::ShuffleServiceKind;
 use crate::ids::{ActorId, Address, FencingToken, ProcessId, SessionId};
-use crate::message::{LeaderInfo, Message, RegisterTaskManager, WatchLeader};
+use crate::message::{LeaderInfo, Message, RegisterTaskManager, RegistrationRejected, WatchLeader};
+use crate::note::Note;
 
 /// Repeats what was not answered: the search for a leader, the registration.
-pub(super) const RETRY: TimerId = TimerId(1);
+pub const RETRY: TimerId = TimerId(1);
 /// Looks whether the leader was heard of. Set again only when it fires, so that a message of the
 /// leader costs nothing.
-pub(super) const HEARTBEAT: TimerId = TimerId(2);
+pub const HEARTBEAT: TimerId = TimerId(2);
 
 #[derive(Debug)]
-pub(super) struct Connection {
+pub struct Connection {
     process: ProcessId,
     session: SessionId,
     slots: u32,
     retains: bool,
     /// Whether there are partitions of earlier leaders here.
     holds: bool,
+    shuffle_service: ShuffleServiceKind,
     retry: Duration,
     timeout: Duration,
     state: State,
@@ -45,9 +48,13 @@ impl Connection {
         Self {
             process: boot.process,
             session: boot.session,
-            slots: boot.config.task_slots,
+            slots: match boot.process {
+                ProcessId::ShuffleService(_) => 0,
+                _ => boot.config.task_slots,
+            },
             retains: boot.config.job_recovery_enabled,
             holds: false,
+            shuffle_service: boot.config.shuffle_service,
             retry: boot.config.registration_retry,
             timeout: boot.config.heartbeat_timeout,
             state: State::Searching,
@@ -82,7 +89,19 @@ impl Connection {
         out.set_timer(RETRY, now + self.retry);
     }
 
-    /// The leader took this TaskManager in.
+    /// The leader does not take this process in. If it came too late for a recovery, it may come without
+    /// what it kept: the leader to which it may.
+    pub fn rejected(&self, message: &RegistrationRejected, out: &mut Outbox) -> Option<LeaderInfo> {
+        let again = if message.too_late { "without them" } else { "after a pause" };
+        let text = format!(
+            "the JobManager did not register {}: {}; it is asked again {again}",
+            self.process, message.reason
+        );
+        out.note(Note::Warning { text });
+        self.leader().filter(|_| message.too_late)
+    }
+
+    /// XX this process in.
     pub fn registered(&mut self, now: Time, out: &mut Outbox) {
         let State::Registering(leader) = self.state else { return };
         self.state = State::Registered(leader);
@@ -118,7 +137,7 @@ impl Connection {
         }
     }
 
-    /// The token of the leader that took this TaskManager in.
+    /// The token of the leader that took this process in.
     pub fn registered_token(&self) -> Option<FencingToken> {
         match self.state {
             State::Registered(leader) => Some(leader.token),
@@ -165,13 +184,15 @@ impl Connection {
     }
 
     fn watch_leader(&self, out: &mut Outbox) {
-        let watcher = Address::executor(self.process);
+        let watcher = Address::worker(self.process);
         out.send(Address::HIGH_AVAILABILITY, WatchLeader { watcher, session: self.session });
     }
 
     fn send_registration(&self, leader: LeaderInfo, out: &mut Outbox) {
-        let Self { process, session, slots, retains, holds, .. } = *self;
+        let Self { process, session, slots, retains, holds, shuffle_service, .. } = *self;
         let token = leader.token;
-        self.send(RegisterTaskManager { token, process, session, slots, retains, holds }, out);
+        let registration =
+            RegisterTaskManager { token, process, session, slots, retains, holds, shuffle_service };
+        self.send(registration, out);
     }
 }
