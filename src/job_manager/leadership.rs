@@ -38,8 +38,8 @@ impl JobMaster {
             && *job != *self.record
         {
             out.exit(ExitStatus::Failure(format!(
-                "this cluster runs job '{}' with {}, not '{}' with {}: use another high-availability.cluster-id, \
-                 or the same job and arguments",
+                "this cluster runs job '{}' with {}, not '{}' with {}, and a cluster runs one job: start another \
+                 cluster, with another high-availability.cluster-id, or the same job with the same arguments",
                 job.name,
                 describe(job),
                 self.record.name,
@@ -66,6 +66,7 @@ impl JobMaster {
         }
         if self.boot.config.job_recovery_enabled {
             self.enter(Phase::OpeningStore, out);
+            self.opening_store = true;
             let fingerprint = self.log_fingerprint();
             out.send(Address::WRITER, OpenJobEventStore { token: self.token, fingerprint });
         } else {

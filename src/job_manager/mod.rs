@@ -12,6 +12,7 @@ mod leadership;
 mod recording;
 mod recovery;
 mod scheduling;
+pub mod submission;
 #[cfg(test)]
 mod tests;
 mod workers;
@@ -24,7 +25,9 @@ use crate::api::Program;
 use crate::coordinator::SourceCoordinator;
 use crate::graph::JobGraph;
 use crate::ids::{ActorId, Address, FencingToken, JobVertexId};
-use crate::message::{CommitDecision, JobOutcome, JobRecord, JobStatus, JobStatusReport, Message};
+use crate::message::{
+    ClearJobEvents, CommitDecision, JobOutcome, JobRecord, JobStatus, JobStatusReport, Message,
+};
 use crate::note::Note;
 use crate::planted::{PlantedBug, is_planted};
 use crate::scheduler::{ExecutionGraph, PartitionTracker, RestartBackoff, SlotPool};
@@ -54,6 +57,8 @@ pub struct JobMaster {
     slots: SlotPool,
     workers: Workers,
     recording: Recording,
+    /// The event store was asked to open and has not answered; what it does meanwhile cannot be cleared.
+    opening_store: bool,
     disk: Pending<commit::Step>,
     restarts: RestartBackoff,
     /// No deployment before this time, when the pause of the last restart is over.
@@ -102,10 +107,11 @@ enum Phase {
 }
 
 impl JobMaster {
-    /// The job's graph comes from `program`; the error says why it cannot be built.
+    /// The job's graph comes from `program`; the error says why it cannot be built or run.
     pub fn new(boot: &Boot, program: &Program) -> Result<Self, String> {
         let job = boot.config.job.as_ref().ok_or("no job was named for this JobManager")?;
         let graph = program.build(job).map_err(|error| error.to_string())?;
+        submission::check(&boot.config, &graph, &boot.volumes)?;
         let record = JobRecord {
             name: job.name.clone(),
             arguments: job.arguments.clone(),
@@ -126,6 +132,7 @@ impl JobMaster {
             slots: SlotPool::default(),
             workers: Workers::default(),
             recording: Recording::default(),
+            opening_store: false,
             disk: Pending::default(),
             restarts: RestartBackoff::new(&boot.config, FencingToken::default()),
             restart_at: None,
@@ -197,6 +204,10 @@ impl JobMaster {
     fn writer_said(&mut self, now: Time, message: Message, out: &mut Outbox) {
         match message {
             Message::JobEventStoreOpened(message) if message.token == self.token => {
+                self.opening_store = false;
+                if matches!(self.phase, Phase::Done { .. }) {
+                    out.send(Address::WRITER, ClearJobEvents {});
+                }
                 self.store_opened(now, &message.replay, out);
             }
             Message::JobEventStoreFailed(message) if message.token == self.token => {

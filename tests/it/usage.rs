@@ -27,6 +27,13 @@ fn unknown_jobs_options_and_malformed_settings_are_refused_and_leave_nothing() {
     let twice = ["--set", "heartbeat.interval=1 s", "--set", "heartbeat.interval=1 s"];
     refused(&[&["local", "x", "--out", path], &twice[..]].concat(), "given twice");
     refused(&["local", "x"], "--out");
+    let local = ["local", "lineitem-by-ship-date", "--out", path, "--set"];
+    refused(&[&local[..], &["jobmanager.scheduler=Default"]].concat(), "set it to AdaptiveBatch");
+    refused(
+        &[&local[..], &["execution.batch-shuffle-mode=ALL_EXCHANGES_PIPELINED"]].concat(),
+        "set it to ALL_EXCHANGES_BLOCKING",
+    );
+    refused(&[&local[..], &["taskmanager.registration.timeout=0 s"]].concat(), "or set it to false");
     assert!(!out.exists());
 }
 

@@ -7,9 +7,13 @@
 use std::time::Duration;
 
 use revenant::config::{Configuration, JobArguments};
+use revenant::disk::Volume;
 use revenant::ids::ProcessId;
 use revenant::planted::PlantedBug;
 use serde::{Deserialize, Serialize};
+
+/// What every simulated process can reach.
+pub const VOLUMES: [Volume; 5] = [Volume::Local, Volume::Scratch, Volume::Ha, Volume::Output, Volume::Input];
 
 mod duration;
 mod fault;
@@ -160,6 +164,7 @@ pub enum Outcome {
     #[default]
     Finished,
     Failed,
+    Canceled,
     Stuck,
 }
 

@@ -67,6 +67,7 @@ fn b50_a_job_is_cancelled_in_every_phase_before_its_commit_was_asked_for() {
         fixture.tell(Address::HIGH_AVAILABILITY, JobRecorded { token: NOW });
         let replay = Arc::new(Replay { events: sources_finished(), damage: None });
         fixture.tell(Address::WRITER, crate::message::JobEventStoreOpened { token: NOW, replay });
+        assert!(!fixture.kinds().contains(&"ClearJobEvents"), "{phase}");
         for timer in [RECOVERY_TIMEOUT, RESTART] {
             fixture.event(Event::Timer(timer));
         }
@@ -88,6 +89,18 @@ fn b50_a_job_is_cancelled_in_every_phase_before_its_commit_was_asked_for() {
         fixture.tell(Address::WRITER, crate::message::JobEventsCleared {});
         assert_eq!(fixture.effects.last(), Some(&Effect::Exit(ExitStatus::Success)), "{phase}");
     }
+}
+
+#[test]
+fn the_log_is_deleted_only_when_the_store_does_not_add_to_it_any_more() {
+    let mut fixture = in_phase("opening the store");
+    cancel(&mut fixture);
+    recorded(&mut fixture, JobOutcome::Canceled);
+    carry_out(&mut fixture, &mut Vec::new());
+    assert!(!fixture.kinds().contains(&"ClearJobEvents"));
+    let opened = crate::message::JobEventStoreOpened { token: NOW, replay: Arc::default() };
+    fixture.tell(Address::WRITER, opened);
+    assert_eq!(fixture.kinds().last(), Some(&"ClearJobEvents"));
 }
 
 #[test]
