@@ -1,10 +1,11 @@
-//! Death of processes: by a fault, together with another, or by their own exit.
+//! Faults, and death of processes: by a fault, together with another, or by their own exit.
 
 use std::time::Duration;
 
 use madsim::runtime::Handle;
 use revenant::actor::ExitStatus;
-use revenant::ids::ProcessId;
+use revenant::ids::{ActorId, Address, ProcessId};
+use revenant::message::CancelJob;
 
 use super::world::Shared;
 use crate::agenda::{Due, Entry, ProcessIndex};
@@ -17,8 +18,8 @@ const FAILURES_MAX: u32 = 20;
 impl Shared {
     /// Carries out a fault, if its process is alive; says whether it did.
     pub fn act(&self, fault: usize, point: Option<String>) -> bool {
-        let Action::Crash { process, machine } = self.scenario.faults[fault].action;
-        let Some(process) = self.index_of(process) else { return false };
+        let action = self.scenario.faults[fault].action;
+        let Some(process) = self.index_of(action.process()) else { return false };
         {
             let mut world = self.world();
             if world.fired[fault] || !world.processes[process].alive {
@@ -28,6 +29,14 @@ impl Shared {
             world.record.fold(&("fault", fault as u64));
             world.trace(process, TraceKind::FaultFired { fault });
         }
+        match action {
+            Action::Crash { machine, .. } => self.crash(fault, process, machine, point),
+            Action::CancelJob => self.cancel_job(process),
+        }
+        true
+    }
+
+    fn crash(&self, fault: usize, process: ProcessIndex, machine: bool, point: Option<String>) {
         let restart = self.scenario.faults[fault].restart_after;
         let restart = restart.unwrap_or(self.scenario.cluster.restart_after);
         self.end_process(process, machine, TraceKind::Crashed { point, machine });
@@ -35,7 +44,14 @@ impl Shared {
             self.restart(process, after);
         }
         self.crash_together(process);
-        true
+    }
+
+    /// Whoever runs the client tells it at once.
+    fn cancel_job(&self, client: ProcessIndex) {
+        let from = Address::new(ProcessId::Client, ActorId::Client);
+        let due = Due::Message { from, sender: client, actor: ActorId::Client, message: CancelJob {}.into() };
+        let now = self.world().now;
+        self.agenda.lock().push(now, 0, Entry { process: client, due });
     }
 
     /// The process ends by itself.

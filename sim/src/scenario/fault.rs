@@ -16,7 +16,7 @@ pub struct Fault {
     pub at: Trigger,
     #[serde(rename = "do")]
     pub action: Action,
-    /// For crashes; without it, the cluster's `restart-after`.
+    /// For crashes only; without it, the cluster's `restart-after`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart_after: Option<RestartAfter>,
 }
@@ -83,12 +83,16 @@ impl FromStr for Trigger {
 pub enum Action {
     /// With `machine`, what was not synced on the process's own volumes is at the disk's mercy.
     Crash { process: ProcessId, machine: bool },
+    /// The client is told to cancel the job.
+    CancelJob,
 }
 
 impl Action {
+    /// The process that it befalls, which must be alive for it.
     pub const fn process(self) -> ProcessId {
         match self {
             Self::Crash { process, .. } => process,
+            Self::CancelJob => ProcessId::Client,
         }
     }
 }
@@ -98,6 +102,7 @@ impl fmt::Display for Action {
         match self {
             Self::Crash { process, machine: false } => write!(f, "crash {process}"),
             Self::Crash { process, machine: true } => write!(f, "crash machine of {process}"),
+            Self::CancelJob => f.write_str("cancel job"),
         }
     }
 }
@@ -106,8 +111,13 @@ impl FromStr for Action {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
+        if text == "cancel job" {
+            return Ok(Self::CancelJob);
+        }
         let process = text.strip_prefix("crash ").ok_or_else(|| {
-            format!("unknown action '{text}': expected 'crash <process>' or 'crash machine of <process>'")
+            format!(
+                "unknown action '{text}': expected 'crash <process>', 'crash machine of <process>' or 'cancel job'"
+            )
         })?;
         let (process, machine) =
             process.strip_prefix("machine of ").map_or((process, false), |process| (process, true));
@@ -126,7 +136,7 @@ mod tests {
         for text in ["t = 12500 ms", "crash of job-manager/1", "job-manager/1:master@3.0"] {
             assert_eq!(text.parse::<Trigger>().unwrap().to_string(), text);
         }
-        for text in ["crash job-manager", "crash machine of task-manager-2"] {
+        for text in ["crash job-manager", "crash machine of task-manager-2", "cancel job"] {
             assert_eq!(text.parse::<Action>().unwrap().to_string(), text);
         }
     }
