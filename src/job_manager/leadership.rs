@@ -56,6 +56,9 @@ impl JobMaster {
                 self.ask_high_availability(out);
             }
         }
+        if self.cancel_asked {
+            self.cancel(out);
+        }
         self.register_early(now, out);
     }
 

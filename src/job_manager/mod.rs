@@ -63,6 +63,8 @@ pub struct JobMaster {
     restarts: RestartBackoff,
     /// No deployment before this time, when the pause of the last restart is over.
     restart_at: Option<Time>,
+    /// A client asked for the job's end before this incarnation knew that it leads.
+    cancel_asked: bool,
     /// Vertices whose coordinator does not know who read what: all their subtasks run again or none.
     unrecovered: BTreeSet<JobVertexId>,
 }
@@ -136,6 +138,7 @@ impl JobMaster {
             disk: Pending::default(),
             restarts: RestartBackoff::new(&boot.config, FencingToken::default()),
             restart_at: None,
+            cancel_asked: false,
             unrecovered: BTreeSet::new(),
         }
     }

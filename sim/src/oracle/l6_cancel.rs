@@ -22,7 +22,7 @@ pub fn check(history: &History) -> Result<(), Violation> {
 fn judge(history: &History, at: usize) -> Result<(), Violation> {
     let Some(leader) = history.leaders.iter().rev().find(|leader| leader.acquired <= at && at < leader.until)
     else {
-        return Ok(()); // Who contends is told again.
+        return Ok(()); // It does not lead yet.
     };
     let decided = [history.commit_decided, history.failure_decided];
     if history.is_complete(at) || decided.into_iter().flatten().any(|decided| decided < at) {

@@ -24,11 +24,11 @@ fn after(millis: u64) -> Time {
 
 /// Cancels at each time in a run of its own, and judges them all. What the job was when its leader was
 /// told, and how runs ended.
-fn cancels(times: impl Iterator<Item = Time>, crash: impl Fn(Time) -> Option<Time>) -> Ended {
+fn cancels(text: &str, times: impl Iterator<Item = Time>, crash: impl Fn(Time) -> Option<Time>) -> Ended {
     let program = program();
     let mut ended = Ended::default();
     for time in times {
-        let mut scenario = scenario(LINEITEM);
+        let mut scenario = scenario(text);
         // The client asks again soon enough to meet every phase.
         scenario.config.set("cluster.registration.error-delay", "100 ms").expect("it is right");
         scenario.faults.push(at(time, Action::CancelJob));
@@ -73,23 +73,30 @@ fn met(outcome: &RunOutcome) -> BTreeSet<JobStatus> {
     met
 }
 
+/// A run without faults takes a little longer.
+fn over_a_run() -> impl Iterator<Item = Time> {
+    (1..=40).map(|step| Time(step * 1_850_000))
+}
+
 #[test]
 fn l6_a_cancel_at_any_time_of_a_run_ends_the_job_and_leaves_nothing() {
-    let ended = cancels((1..=40).map(|step| after(step * 2)), |_| None);
+    let ended = cancels(LINEITEM, over_a_run(), |_| None);
     assert!(ended.canceled > 20 && ended.met.contains(&JobStatus::Running), "{ended:?}");
 }
 
 #[test]
 fn l6_a_cancel_together_with_a_crash_of_the_job_manager_is_not_forgotten() {
-    let ended = cancels((1..=40).map(|step| after(step * 2)), Some);
+    let ended = cancels(LINEITEM, over_a_run(), Some);
     assert!(ended.canceled > 20, "{ended:?}");
 }
 
 #[test]
 fn l6_a_cancel_during_recovery_ends_the_job() {
+    // Messages take longer than the disk, so that the new leader waits for partitions.
+    let text = format!("{LINEITEM}\n[network]\nlatency = '5 ms..20 ms'\n");
     // The JobManager is back after a second, and leads a little later.
-    let ended =
-        cancels((0..40).map(|step| after(1_060) + Duration::from_micros(500) * step), |_| Some(after(60)));
+    let times = (0..40).map(|step| after(1_251 + step * 3));
+    let ended = cancels(&text, times, |_| Some(after(250)));
     assert!(ended.canceled > 30, "{ended:?}");
     assert!(
         ended.met.contains(&JobStatus::Created) && ended.met.contains(&JobStatus::Reconciling),

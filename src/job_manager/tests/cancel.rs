@@ -104,12 +104,32 @@ fn the_log_is_deleted_only_when_the_store_does_not_add_to_it_any_more() {
 }
 
 #[test]
-fn who_contends_does_not_take_a_cancel_and_a_worker_cannot_ask_for_one() {
-    let mut fixture = Fixture::new(&[]);
-    fixture.event(Event::Start);
-    fixture.effects.clear();
-    cancel(&mut fixture);
-    assert_eq!(fixture.effects, []);
+fn b50_who_is_told_before_it_knows_that_it_leads_cancels_as_soon_as_it_does() {
+    for (job, options) in
+        [(false, &[][..]), (true, &[]), (true, &[("execution.batch.job-recovery.enabled", "false")])]
+    {
+        let mut fixture = Fixture::new(options);
+        fixture.event(Event::Start);
+        fixture.effects.clear();
+        cancel(&mut fixture);
+        assert_eq!(fixture.effects, []);
+        let registration = RegisterTaskManager {
+            token: NOW,
+            process: TM1,
+            session: SessionId(1),
+            slots: 1,
+            retains: true,
+            holds: false,
+        };
+        fixture.tell(Address::worker(TM1), registration);
+        fixture.grant(job, None);
+        assert_eq!(fixture.outcomes(), [JobOutcome::Canceled]);
+        assert_eq!(fixture.submitted(), []);
+    }
+}
+
+#[test]
+fn a_worker_cannot_ask_for_a_cancel() {
     let mut fixture = in_phase("running");
     fixture.tell(Address::worker(TM1), CancelJob {});
     assert_eq!(fixture.effects, []);
