@@ -44,6 +44,7 @@ fn happening(what: &TraceKind) -> Option<String> {
         }
         TraceKind::Exited { failure: None } => "EXITED".to_owned(),
         TraceKind::Exited { failure: Some(failure) } => format!("EXITED: {failure}"),
+        TraceKind::CancelReached => "IS TOLD TO CANCEL THE JOB".to_owned(),
         TraceKind::FaultFired { .. } => return None,
         TraceKind::LogAppended { path, bytes, .. } => format!("{} bytes appended to {path}", bytes.len()),
         TraceKind::LogSynced { path, length, .. } => format!("{path} is durable up to {length} bytes"),

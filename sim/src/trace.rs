@@ -34,6 +34,8 @@ pub enum TraceKind {
     Crashed { point: Option<String>, machine: bool },
     /// A process ended by itself.
     Exited { failure: Option<String> },
+    /// The JobMaster of the process is told to cancel the job, whatever it makes of it.
+    CancelReached,
     /// A fault of the scenario took effect.
     FaultFired { fault: usize },
     /// Bytes were added to a file of the job event store (not yet durable).

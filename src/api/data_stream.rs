@@ -120,10 +120,15 @@ impl<T: Record> DataStream<T> {
     /// Writes the records to a sink; the operator is called `Sink: <name>`.
     pub fn sink_to(&self, sink: impl Sink<T>) -> DataStreamSink {
         let name = format!("Sink: {}", sink.name());
-        let target = sink.target();
+        let (target, idempotent) = (sink.target(), sink.is_idempotent());
         let kind = NodeKind::Sink { head: input_head::<T>(), leaf: operators::sink::<T, _>(sink), target };
         let DataStream { graph, upstream, .. } = self.operator::<T>(&name, kind);
-        DataStreamSink { graph, node: upstream[0].producer }
+        let node = upstream[0].producer;
+        if !idempotent {
+            graph.borrow_mut().node_mut(node).recovery_obstacle =
+                Some("is a sink that is not idempotent: its records would be written again");
+        }
+        DataStreamSink { graph, node }
     }
 
     /// The parallelism of the operator whose results these are. Without it: that of the operator

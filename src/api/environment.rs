@@ -8,11 +8,11 @@ use bytes::Bytes;
 
 use crate::connectors::Source;
 use crate::coordinator::{SplitAssignment, SplitEnumeratorFactory};
-use crate::graph::{GraphError, JobGraph, NodeKind, StreamGraph, StreamNode};
+use crate::graph::{Determinacy, GraphError, JobGraph, NodeKind, StreamGraph, StreamNode};
 use crate::message::SourceSplit;
-use crate::operators::{RecordType, read_source};
+use crate::operators::{RecordType, read_source, run_source};
 
-use super::DataStream;
+use super::{DataStream, SourceFunction};
 
 /// Collects the description of one job (Flink's class of this name).
 #[derive(Default)]
@@ -35,9 +35,21 @@ impl StreamExecutionEnvironment {
         let source = Arc::new(source);
         let kind = NodeKind::Source {
             head: read_source(Arc::clone(&source)),
-            enumerator: Arc::new(Enumerator(source)),
+            enumerator: Some(Arc::new(Enumerator(source))),
         };
         let node = StreamNode::new(format!("Source: {name}"), kind, RecordType::of::<S::Record>());
+        DataStream::of_node(&self.graph, node)
+    }
+
+    /// The records of a function that emits them all, as one subtask; the operator is called
+    /// `Source: <name>`. For jobs without recovery: nobody can record how far such a source is. It
+    /// counts as indeterminate unless the author says otherwise.
+    pub fn add_source<S: SourceFunction>(&mut self, name: &str, function: S) -> DataStream<S::Record> {
+        let kind = NodeKind::Source { head: run_source(function), enumerator: None };
+        let mut node = StreamNode::new(format!("Source: {name}"), kind, RecordType::of::<S::Record>());
+        node.parallelism = Some(1);
+        node.determinacy = Determinacy::Indeterminate;
+        node.recovery_obstacle = Some("is a source without splits: read it by from_source");
         DataStream::of_node(&self.graph, node)
     }
 

@@ -1,7 +1,11 @@
 //! Records and the functions that users write over them.
 
+use std::future::Future;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+
+use super::Out;
 
 /// What streams consist of. Between tasks a record is its postcard encoding, so the order of a
 /// struct's fields is part of the format; `Clone` is for streams with several consumers.
@@ -11,6 +15,14 @@ impl<T: Serialize + DeserializeOwned + Clone + 'static> Record for T {}
 
 /// Why a user's function gave up: fails its task, with this as the reason.
 pub type FunctionError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Emits the records of a source that has no splits (Flink's interface of this name).
+pub trait SourceFunction: Send + Sync + 'static {
+    type Record: Record;
+
+    /// Collects all records.
+    fn run(&self, out: &Out<Self::Record>) -> impl Future<Output = Result<(), FunctionError>>;
+}
 
 /// The direction of a sort.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -45,7 +45,7 @@ pub use crate::graph::Determinacy;
 pub use crate::operators::{Out, Records};
 pub use data_stream::{DataStream, DataStreamSink};
 pub use environment::StreamExecutionEnvironment;
-pub use functions::{AggregateFunction, FunctionError, Order, Record};
+pub use functions::{AggregateFunction, FunctionError, Order, Record, SourceFunction};
 pub use keyed_stream::KeyedStream;
 pub use parameters::{ArgumentInfo, JobParameters};
 pub use partition_windowed_stream::PartitionWindowedStream;

@@ -69,6 +69,12 @@ pub trait Sink<T>: Send + Sync + 'static {
     /// with the sink.
     fn target(&self) -> Result<String, String>;
 
+    /// Whether nothing is seen twice when a subtask runs again. A job with a sink that says no cannot
+    /// recover.
+    fn is_idempotent(&self) -> bool {
+        true
+    }
+
     /// The writer of one subtask.
     fn writer(&self, context: &OperatorContext) -> Self::Writer;
 }

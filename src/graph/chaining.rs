@@ -131,7 +131,7 @@ impl<'a> Chains<'a> {
         };
         let outputs = ids_of(&|edge| edge.producer == id);
         let (head_function, source) = match &node.kind {
-            NodeKind::Source { head, enumerator } => (head, Some(Arc::clone(enumerator))),
+            NodeKind::Source { head, enumerator } => (head, enumerator.clone()),
             NodeKind::Push { head, .. } | NodeKind::Window { head } | NodeKind::Sink { head, .. } => {
                 (head, None)
             }
@@ -157,7 +157,10 @@ impl<'a> Chains<'a> {
             outputs,
             source,
             determinacy: self.chain(id).map(determinacy).max().unwrap_or_default(),
-            recovery_obstacles: Vec::new(),
+            recovery_obstacles: self
+                .chain(id)
+                .filter_map(|node| Some(format!("'{}' {}", node.name, node.recovery_obstacle?)))
+                .collect(),
             body: Arc::new(body),
         }
     }
@@ -239,7 +242,9 @@ impl<'a> Chains<'a> {
 /// What an operator's author says, unless its splits go to whoever asks first.
 fn determinacy(node: &StreamNode) -> Determinacy {
     match &node.kind {
-        NodeKind::Source { enumerator, .. } if enumerator.assignment() == SplitAssignment::Dynamic => {
+        NodeKind::Source { enumerator: Some(enumerator), .. }
+            if enumerator.assignment() == SplitAssignment::Dynamic =>
+        {
             Determinacy::Indeterminate
         }
         _ => node.determinacy,

@@ -13,6 +13,10 @@ pub enum GraphError {
         "'{operator}': its parallelism {parallelism} is above its maximum {max_parallelism}; set only one of them"
     )]
     AboveMaximum { operator: String, parallelism: u32, max_parallelism: u32 },
+    #[error(
+        "'{operator}': a source without splits runs with parallelism 1, not {parallelism}; leave its parallelism out"
+    )]
+    ParallelSourceFunction { operator: String, parallelism: u32 },
     #[error("'{operator}': {problem}")]
     Sink { operator: String, problem: String },
     #[error("'{first}' and '{second}' both write to '{target}'; give each a place of its own")]

@@ -8,7 +8,7 @@
 
 use crate::config::MAX_PARALLELISM;
 
-use super::{Exchange, GraphError, Partitioner, StreamGraph, StreamNode};
+use super::{Exchange, GraphError, NodeKind, Partitioner, StreamGraph, StreamNode};
 
 /// What is decided for one node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +38,11 @@ fn check(node: &StreamNode, default: Option<u32>) -> Result<(), GraphError> {
                 max: MAX_PARALLELISM,
             });
         }
+    }
+    if let (NodeKind::Source { enumerator: None, .. }, Some(parallelism @ 2..)) =
+        (&node.kind, node.parallelism)
+    {
+        return Err(GraphError::ParallelSourceFunction { operator: node.name.clone(), parallelism });
     }
     match (node.parallelism, node.max_parallelism) {
         (Some(parallelism), Some(max_parallelism)) if parallelism > max_parallelism => {

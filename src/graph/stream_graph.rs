@@ -33,23 +33,21 @@ pub struct StreamNode {
     pub max_parallelism: Option<u32>,
     /// Of the operator alone, its inputs being the same.
     pub determinacy: Determinacy,
+    /// Why no job with this operator can recover, and what would help.
+    pub recovery_obstacle: Option<&'static str>,
 }
 
 /// What an operator does, and how it stands in a chain.
 pub enum NodeKind {
     Source {
         head: Head,
-        enumerator: Arc<dyn SplitEnumeratorFactory>,
+        /// None if it has no splits and so runs as one subtask.
+        enumerator: Option<Arc<dyn SplitEnumeratorFactory>>,
     },
     /// Chained where its input allows it; otherwise `head` reads for it.
-    Push {
-        head: Head,
-        link: Link,
-    },
+    Push { head: Head, link: Link },
     /// Pulls its input, so it always begins a chain.
-    Window {
-        head: Head,
-    },
+    Window { head: Head },
     /// Chained like a push operator.
     Sink {
         head: Head,
@@ -109,6 +107,7 @@ impl StreamNode {
             parallelism: None,
             max_parallelism: None,
             determinacy: Determinacy::Determinate,
+            recovery_obstacle: None,
         }
     }
 

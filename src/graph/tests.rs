@@ -2,7 +2,7 @@
 //! parallelism and partitioner an edge gets, and what is refused.
 
 use super::*;
-use crate::api::{Order, StreamExecutionEnvironment};
+use crate::api::{FunctionError, Order, Out, SourceFunction, StreamExecutionEnvironment};
 use crate::connectors::{CsvSink, NumberSequenceSource};
 use crate::coordinator::SplitAssignment;
 
@@ -316,6 +316,46 @@ fn jobs_that_cannot_run_are_refused_with_the_operator() {
             env.from_source("a", numbers()).union(&stranger).map(row).sink_to(CsvSink::new("out"));
         }),
         "a union joins streams of two environments; a job has one"
+    );
+}
+
+struct One;
+
+impl SourceFunction for One {
+    type Record = i64;
+
+    async fn run(&self, out: &Out<i64>) -> Result<(), FunctionError> {
+        out.collect(1).await;
+        Ok(())
+    }
+}
+
+#[test]
+fn a_source_function_is_one_indeterminate_subtask_without_splits_and_no_job_with_it_recovers() {
+    let graph = job(|env| {
+        env.set_parallelism(3);
+        env.add_source("one", One).map(row).sink_to(CsvSink::new("out"));
+    })
+    .unwrap();
+    let source = &graph.vertices[0];
+    assert!(source.source.is_none() && source.parallelism == Some(1), "{source:?}");
+    assert_eq!(source.determinacy, Determinacy::Indeterminate);
+    assert_eq!(
+        source.recovery_obstacles,
+        ["'Source: one' is a source without splits: read it by from_source"]
+    );
+    assert!(graph.vertices[1].recovery_obstacles.is_empty());
+    let determinate = job(|env| {
+        let one = env.add_source("one", One).set_determinacy(Determinacy::Determinate);
+        one.map(row).sink_to(CsvSink::new("out"));
+    });
+    assert_eq!(determinate.unwrap().vertices[0].determinacy, Determinacy::Determinate);
+    let error = refused(|env| {
+        env.add_source("one", One).set_parallelism(2).map(row).sink_to(CsvSink::new("out"));
+    });
+    assert!(
+        error.starts_with("'Source: one': a source without splits runs with parallelism 1, not 2"),
+        "{error}"
     );
 }
 

@@ -201,7 +201,9 @@ impl JobMaster {
         for process in self.workers.processes() {
             out.send(Address::worker(process), JobTerminated { token: self.token });
         }
-        out.send(Address::WRITER, ClearJobEvents {});
+        if !self.opening_store {
+            out.send(Address::WRITER, ClearJobEvents {});
+        }
         out.note(Note::JobEnded { outcome });
     }
 }

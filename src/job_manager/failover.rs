@@ -85,8 +85,8 @@ impl JobMaster {
         self.end(JobOutcome::Failed { reason: reason.to_owned() }, out);
     }
 
-    /// The job is not wanted any more. Who contends does not know yet whether it is to lead, and is
-    /// told again; who asked for the commit decision cannot take it back.
+    /// The job is not wanted any more. Who contends may lead without knowing it yet, and ends the job
+    /// when it does; who asked for the commit decision cannot take it back.
     pub(super) fn cancel(&mut self, out: &mut Outbox) {
         match self.phase {
             Phase::RecordingJob
@@ -94,6 +94,7 @@ impl JobMaster {
             | Phase::Reconciling
             | Phase::LoggingRecovery { .. }
             | Phase::Running => self.end(JobOutcome::Canceled, out),
+            Phase::Contending => self.cancel_asked = true,
             _ => {}
         }
     }

@@ -38,8 +38,8 @@ impl JobMaster {
             && *job != *self.record
         {
             out.exit(ExitStatus::Failure(format!(
-                "this cluster runs job '{}' with {}, not '{}' with {}: use another high-availability.cluster-id, \
-                 or the same job and arguments",
+                "this cluster runs job '{}' with {}, not '{}' with {}, and a cluster runs one job: start another \
+                 cluster, with another high-availability.cluster-id, or the same job with the same arguments",
                 job.name,
                 describe(job),
                 self.record.name,
@@ -56,6 +56,9 @@ impl JobMaster {
                 self.ask_high_availability(out);
             }
         }
+        if self.cancel_asked {
+            self.cancel(out);
+        }
         self.register_early(now, out);
     }
 
@@ -68,6 +71,7 @@ impl JobMaster {
             self.recording.begin();
             self.enter(Phase::OpeningStore, out);
             out.set_timer(RECOVERY_TIMEOUT, now + self.boot.config.previous_worker_recovery_timeout);
+            self.opening_store = true;
             let fingerprint = self.log_fingerprint();
             out.send(Address::WRITER, OpenJobEventStore { token: self.token, fingerprint });
         } else {

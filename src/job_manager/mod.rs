@@ -13,6 +13,7 @@ mod recording;
 mod recovery;
 mod scheduling;
 mod shuffle_master;
+pub mod submission;
 #[cfg(test)]
 mod tests;
 mod workers;
@@ -25,7 +26,9 @@ use crate::api::Program;
 use crate::coordinator::{SnapshotPause, SourceCoordinator};
 use crate::graph::JobGraph;
 use crate::ids::{ActorId, Address, ExecutionVertexId, FencingToken, JobVertexId};
-use crate::message::{CommitDecision, JobOutcome, JobRecord, JobStatus, JobStatusReport, Message};
+use crate::message::{
+    ClearJobEvents, CommitDecision, JobOutcome, JobRecord, JobStatus, JobStatusReport, Message,
+};
 use crate::note::Note;
 use crate::planted::{PlantedBug, is_planted};
 use crate::scheduler::{ExecutionGraph, PartitionTracker, RestartBackoff, SlotPool};
@@ -61,10 +64,14 @@ pub struct JobMaster {
     /// Finishes that the coordinators do not know, until recovery has decided what runs again with them.
     taken_back: BTreeSet<ExecutionVertexId>,
     recording: Recording,
+    /// The event store was asked to open and has not answered; what it does meanwhile cannot be cleared.
+    opening_store: bool,
     disk: Pending<commit::Step>,
     restarts: RestartBackoff,
     /// No deployment before this time, when the pause of the last restart is over.
     restart_at: Option<Time>,
+    /// A client asked for the job's end before this incarnation knew that it leads.
+    cancel_asked: bool,
 }
 
 #[derive(Debug)]
@@ -107,10 +114,11 @@ enum Phase {
 }
 
 impl JobMaster {
-    /// The job's graph comes from `program`; the error says why it cannot be built.
+    /// The job's graph comes from `program`; the error says why it cannot be built or run.
     pub fn new(boot: &Boot, program: &Program) -> Result<Self, String> {
         let job = boot.config.job.as_ref().ok_or("no job was named for this JobManager")?;
         let graph = program.build(job).map_err(|error| error.to_string())?;
+        submission::check(&boot.config, &graph, &boot.volumes)?;
         let record = JobRecord {
             name: job.name.clone(),
             arguments: job.arguments.clone(),
@@ -135,9 +143,11 @@ impl JobMaster {
             unrecovered: BTreeSet::new(),
             taken_back: BTreeSet::new(),
             recording: Recording::default(),
+            opening_store: false,
             disk: Pending::default(),
             restarts: RestartBackoff::new(&boot.config, FencingToken::default()),
             restart_at: None,
+            cancel_asked: false,
         }
     }
 
@@ -205,14 +215,21 @@ impl JobMaster {
     fn writer_said(&mut self, now: Time, message: Message, out: &mut Outbox) {
         match message {
             Message::JobEventStoreOpened(message) if message.token == self.token => {
-                if matches!(self.phase, Phase::OpeningStore) {
-                    self.recording.begin();
-                    self.store_opened(now, &message.replay, out);
-                } else {
-                    self.store_recovered(out);
+                self.opening_store = false;
+                match self.phase {
+                    Phase::OpeningStore => {
+                        self.recording.begin();
+                        self.store_opened(now, &message.replay, out);
+                    }
+                    Phase::Done { .. } => out.send(Address::WRITER, ClearJobEvents {}),
+                    _ => self.store_recovered(out),
                 }
             }
             Message::JobEventStoreFailed(message) if message.token == self.token => {
+                // It tries again after a pause; until then it can be told to clear.
+                if std::mem::take(&mut self.opening_store) && matches!(self.phase, Phase::Done { .. }) {
+                    out.send(Address::WRITER, ClearJobEvents {});
+                }
                 self.store_failed(now, &message.failure, out);
             }
             Message::JobEventStoreRecovered(message) if message.token == self.token => {

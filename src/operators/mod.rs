@@ -25,7 +25,7 @@ pub use input::Records;
 pub use output::Out;
 pub use push::{filter, flat_map, map};
 pub use sink::{Leaf, sink};
-pub use source::read_source;
+pub use source::{read_source, run_source};
 pub use tail::{hash_tail, subpartition_of_key};
 pub use window::{aggregate, map_partition, reduce, sort_partition};
 

@@ -1,7 +1,9 @@
-//! The head of a source's chain: asks for splits until there are none and reads each to its end.
+//! The head of a source's chain: asks for splits until there are none and reads each to its end, or
+//! runs the function of a source that has none.
 
 use std::sync::Arc;
 
+use crate::api::SourceFunction;
 use crate::connectors::Source;
 
 use super::Head;
@@ -23,6 +25,23 @@ pub fn read_source<S: Source>(source: Arc<S>) -> Head {
                     .await?
                     .map_err(|error| context.error(format_args!("split {id} cannot be read: {error}")))?;
             }
+            out.finish().await
+        })
+    })
+}
+
+/// Runs a source that has no splits (Flink's `StreamSource`).
+pub fn run_source<S: SourceFunction>(function: S) -> Head {
+    let function = Arc::new(function);
+    Arc::new(move |context, push| {
+        let function = Arc::clone(&function);
+        Box::pin(async move {
+            let failure = Failure::default();
+            let out = Out::new(context.clone(), failure.clone(), push.typed::<S::Record>());
+            failure
+                .unless(function.run(&out))
+                .await?
+                .map_err(|error| context.error(format_args!("the source gave up: {error}")))?;
             out.finish().await
         })
     })

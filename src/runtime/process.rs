@@ -119,6 +119,12 @@ impl RunningProcess {
         self.shared.network.endpoint()
     }
 
+    /// Tells one of its actors something, as if it told itself.
+    pub fn tell(&self, actor: ActorId, message: impl Into<Message>) {
+        let from = Address::new(self.shared.boot.process, actor);
+        self.shared.deliver(actor, Envelope::Event(Event::Message { from, message: message.into() }));
+    }
+
     /// Waits until an actor ends the process.
     pub async fn ended(&self) -> ExitStatus {
         let mut ended = self.shared.ended.subscribe();

@@ -150,6 +150,8 @@ impl Keeper {
             .stdout(Stdio::from(File::try_clone(&log)?))
             .stderr(Stdio::from(log))
             .kill_on_drop(true)
+            // Ctrl-C at a terminal is for this process to answer.
+            .process_group(0)
             .spawn()?;
         if let Some(pid) = child.id() {
             tracing::debug!("{} runs as process {pid}", self.spec.name);

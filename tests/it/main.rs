@@ -1,5 +1,6 @@
 //! The `revenant` program as its users run it: real processes, real sockets, real files.
 
+mod cancel;
 mod external_shuffle;
 mod harness;
 mod properties;

@@ -34,6 +34,13 @@ fn unknown_jobs_options_and_malformed_settings_are_refused_and_leave_nothing() {
     let service = ["shuffle-service", "--id", "1", "--ha", "127.0.0.1:1", "--storage", path, "--out", path];
     refused(&service, "needs --set shuffle.service=external");
     refused(&["local", "x"], "--out");
+    let local = ["local", "lineitem-by-ship-date", "--out", path, "--set"];
+    refused(&[&local[..], &["jobmanager.scheduler=Default"]].concat(), "set it to AdaptiveBatch");
+    refused(
+        &[&local[..], &["execution.batch-shuffle-mode=ALL_EXCHANGES_PIPELINED"]].concat(),
+        "set it to ALL_EXCHANGES_BLOCKING",
+    );
+    refused(&[&local[..], &["taskmanager.registration.timeout=0 s"]].concat(), "or set it to false");
     assert!(!out.exists());
 }
 

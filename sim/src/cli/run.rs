@@ -61,13 +61,14 @@ fn judge(scenario: &Scenario, outcome: &RunOutcome, program: &Arc<Program>) -> C
         (&outcome.ended, scenario.expect.outcome),
         (RunEnd::Finished, Outcome::Finished)
             | (RunEnd::Failed { .. }, Outcome::Failed)
+            | (RunEnd::Canceled, Outcome::Canceled)
             | (RunEnd::Stuck { .. }, Outcome::Stuck)
     );
     if !met {
         say!("UNEXPECTED: the scenario expects {:?}", scenario.expect.outcome);
         code = ExitCode::FAILURE;
     }
-    if scenario.expect.outcome == Outcome::Finished {
+    if matches!(scenario.expect.outcome, Outcome::Finished | Outcome::Canceled) {
         match Judge::new(scenario, program)?.judge(outcome) {
             Ok(verdict) => {
                 let Verdict { kept, rerun, .. } = verdict;
@@ -129,6 +130,7 @@ fn step(event: &TraceEvent) -> Option<String> {
             point.as_ref().map_or_else(|| what.to_owned(), |point| format!("{what} at {point}"))
         }
         TraceKind::Exited { failure: Some(failure) } => format!("exited: {failure}"),
+        TraceKind::CancelReached => "told to cancel the job".to_owned(),
         TraceKind::Started if event.incarnation > 1 => "started again".to_owned(),
         TraceKind::DiskFault(fault) => fault.to_string(),
         TraceKind::LogCorrupted { volume, path, offset } => {

@@ -10,7 +10,7 @@ pub fn check(history: &History) -> Result<(), Violation> {
     for leader in history.leaders.iter().skip(1).filter(|leader| !history.is_blind(leader)) {
         let loss = Loss::of(history, leader);
         for deployed in history.deployed.iter().filter(|deployed| deployed.attempt.epoch == leader.token) {
-            if worker_lost_since_recovery(history, leader, deployed.at) {
+            if disturbed_since_recovery(history, leader, deployed.at) {
                 break;
             }
             if let Some(finished) = loss.must_keep.get(&deployed.attempt.subtask) {
@@ -25,11 +25,12 @@ pub fn check(history: &History) -> Result<(), Violation> {
     Ok(())
 }
 
-/// A TaskManager that dies after the recovery takes partitions along; what runs again then is
-/// another question. (One that dies before has changed what recovery finds alive.)
-pub fn worker_lost_since_recovery(history: &History, leader: &Leader, until: usize) -> bool {
+/// A TaskManager that dies after the recovery takes partitions along, and after a global failure
+/// everything runs again: what runs again then is another question. (A TaskManager that dies before
+/// has changed what recovery finds alive.)
+pub fn disturbed_since_recovery(history: &History, leader: &Leader, until: usize) -> bool {
     let since = leader.recovered.unwrap_or(leader.acquired);
-    history.workers_lost.iter().any(|&at| since < at && at < until)
+    history.workers_lost.iter().chain(&history.global_failures).any(|&at| since < at && at < until)
 }
 
 #[cfg(test)]
@@ -128,6 +129,16 @@ mod tests {
         };
         caught(check, &lost(false), "v0.0.e2a1 was deployed, though the finish of v0.0.e1a1 was durable");
         passes(check, &lost(true));
+    }
+
+    #[test]
+    fn after_a_global_failure_everything_may_run_again() {
+        let mut story = until_first_sink();
+        story.crash().lead(2).recovered(2, &[attempt(0, 0, 1, 1), attempt(0, 1, 1, 1), attempt(1, 0, 1, 1)]);
+        let token = revenant::ids::FencingToken(2);
+        story.note(Note::GlobalFailure { token, reason: "lost count".to_owned() });
+        story.deploy(attempt(0, 0, 2, 1)).deploy(attempt(0, 1, 2, 1));
+        passes(check, &story);
     }
 
     #[test]

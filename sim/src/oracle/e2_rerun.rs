@@ -5,14 +5,14 @@
 use revenant::note::Note;
 
 use super::durable::Loss;
-use super::e1_rerun::worker_lost_since_recovery;
+use super::e1_rerun::disturbed_since_recovery;
 use super::{History, Violation};
 use crate::trace::TraceKind;
 
 pub fn check(history: &History) -> Result<(), Violation> {
     for leader in history.leaders.iter().skip(1).filter(|leader| !history.is_blind(leader)) {
         let until = leader.until.min(history.outcome.trace.len());
-        if worker_lost_since_recovery(history, leader, until) {
+        if disturbed_since_recovery(history, leader, until) {
             continue;
         }
         let loss = Loss::of(history, leader);

@@ -121,8 +121,12 @@ pub struct History<'a> {
     pub crashes: Vec<usize>,
     /// Crashes of TaskManagers and shuffle services.
     pub workers_lost: Vec<usize>,
+    /// Failures after which everything runs again.
+    pub global_failures: Vec<usize>,
+    /// Where a JobMaster was told to cancel the job.
+    pub cancels: Vec<usize>,
     pub commit_decided: Option<usize>,
-    /// Where the job's failure was decided.
+    /// Where it was decided that the job fails or is cancelled.
     pub failure_decided: Option<usize>,
     /// When TaskManagers were registered at a leader: (trace index, process).
     pub registered: Vec<(usize, ProcessId)>,
@@ -181,6 +185,16 @@ impl<'a> History<'a> {
     /// All finishes that count at trace index `at`.
     pub fn all_counted(&self, at: usize) -> impl Iterator<Item = &Finish<'a>> {
         self.finishes.values().flatten().filter(move |finish| finish.from <= at && at < finish.until)
+    }
+
+    /// Whether all subtasks of all vertices count as finished at trace index `at`.
+    pub fn is_complete(&self, at: usize) -> bool {
+        self.graph.vertices.iter().all(|vertex| {
+            self.initialized(vertex.id, at).is_some_and(|decision| {
+                (0..decision.parallelism)
+                    .all(|subtask| self.counted(ExecutionVertexId::new(vertex.id, subtask), at).is_some())
+            })
+        })
     }
 
     /// The decision about the vertex that stands at trace index `at`.

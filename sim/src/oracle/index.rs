@@ -35,6 +35,8 @@ pub fn index<'a>(
             released: Vec::new(),
             crashes: Vec::new(),
             workers_lost: Vec::new(),
+            global_failures: Vec::new(),
+            cancels: Vec::new(),
             commit_decided: None,
             failure_decided: None,
             registered: Vec::new(),
@@ -60,6 +62,7 @@ impl<'a> Index<'a> {
     fn event(&mut self, at: usize, event: &'a TraceEvent) {
         match &event.what {
             TraceKind::Note(note) => self.note(at, event, note),
+            TraceKind::CancelReached => self.history.cancels.push(at),
             TraceKind::Crashed { .. } | TraceKind::Exited { .. } => match event.process {
                 ProcessId::JobManager => {
                     if matches!(event.what, TraceKind::Crashed { .. }) {
@@ -118,8 +121,9 @@ impl<'a> Index<'a> {
             Note::CommitDecided { .. } => {
                 history.commit_decided.get_or_insert(at);
             }
-            Note::JobStatusChanged { status: JobStatus::Failed, .. }
-            | Note::JobEnded { outcome: JobOutcome::Failed { .. } } => {
+            Note::GlobalFailure { .. } => history.global_failures.push(at),
+            Note::JobStatusChanged { status: JobStatus::Failed | JobStatus::Canceled, .. }
+            | Note::JobEnded { outcome: JobOutcome::Failed { .. } | JobOutcome::Canceled } => {
                 history.failure_decided.get_or_insert(at);
             }
             Note::TaskManagerRegistered { process } => history.registered.push((at, *process)),
@@ -195,16 +199,7 @@ impl<'a> Index<'a> {
 
     fn complete(&mut self, at: usize) {
         let history = &mut self.history;
-        if history.commit_decided.is_some() {
-            return;
-        }
-        let complete = history.graph.vertices.iter().all(|vertex| {
-            history.initialized(vertex.id, at).is_some_and(|decision| {
-                (0..decision.parallelism)
-                    .all(|subtask| history.counted(ExecutionVertexId::new(vertex.id, subtask), at).is_some())
-            })
-        });
-        if complete {
+        if history.commit_decided.is_none() && history.is_complete(at) {
             history.complete = Some(at);
         }
     }

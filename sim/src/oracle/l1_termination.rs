@@ -1,4 +1,4 @@
-//! L1: the run ends by itself, with the job finished.
+//! L1: the run ends by itself, with the job finished, or cancelled if somebody asked for it.
 
 use super::{History, Violation};
 use crate::trace::RunEnd;
@@ -6,8 +6,9 @@ use crate::trace::RunEnd;
 pub fn check(history: &History) -> Result<(), Violation> {
     let message = match &history.outcome.ended {
         RunEnd::Finished => return Ok(()),
+        RunEnd::Canceled if !history.cancels.is_empty() => return Ok(()),
         RunEnd::Failed { reason } => format!("the job failed: {reason}"),
-        RunEnd::Canceled => "the job was cancelled".to_owned(),
+        RunEnd::Canceled => "the job was cancelled, and nobody had asked for it".to_owned(),
         RunEnd::Stuck { why } => format!("the run does not end: {why}"),
         RunEnd::Panicked { process, actor, message } => format!("{process}:{actor} panicked: {message}"),
     };
@@ -28,5 +29,9 @@ mod tests {
         caught(check, &story, "does not end: nothing is left that could happen");
         story.end(RunEnd::Failed { reason: "v0.1 failed".to_owned() });
         caught(check, &story, "the job failed: v0.1 failed");
+        story.end(RunEnd::Canceled);
+        caught(check, &story, "nobody had asked for it");
+        story.cancel();
+        passes(check, &story);
     }
 }

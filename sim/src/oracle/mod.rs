@@ -12,7 +12,7 @@ use revenant::graph::JobGraph;
 
 use crate::reference::Reference;
 use crate::scenario::Scenario;
-use crate::trace::RunOutcome;
+use crate::trace::{RunEnd, RunOutcome};
 
 mod durable;
 mod e1_rerun;
@@ -22,6 +22,7 @@ mod history;
 mod index;
 mod l1_termination;
 mod l4_leftovers;
+mod l6_cancel;
 mod log;
 mod s11_release;
 mod s13_attempts;
@@ -112,10 +113,13 @@ fn judge(
     s11_release::check(&history)?;
     e1_rerun::check(&history)?;
     e2_rerun::check(&history)?;
+    l6_cancel::check(&history)?;
     l1_termination::check(&history)?;
     s2_splits::check(&history)?;
     s3_attempts::check(&history)?;
-    s1_output::check(&history, reference)?;
+    if outcome.ended != RunEnd::Canceled {
+        s1_output::check(&history, reference)?;
+    }
     l4_leftovers::check(&history)?;
     Ok(durable::verdict(&history))
 }

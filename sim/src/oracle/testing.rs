@@ -236,6 +236,15 @@ impl Story {
         self.push(ProcessId::ShuffleService(1), TraceKind::Crashed { point: None, machine: false })
     }
 
+    /// The JobMaster is told to cancel the job.
+    pub fn cancel(&mut self) -> &mut Self {
+        self.push(ProcessId::JobManager, TraceKind::CancelReached)
+    }
+
+    pub fn exit(&mut self, failure: Option<&str>) -> &mut Self {
+        self.push(ProcessId::JobManager, TraceKind::Exited { failure: failure.map(str::to_owned) })
+    }
+
     /// A TaskManager crashes and comes back.
     pub fn crash_worker(&mut self, n: u32) -> &mut Self {
         let process = ProcessId::TaskManager(n);

@@ -1,10 +1,11 @@
-//! Faults carried out. Death of processes: by a fault, together with another, or by their own exit.
+//! Faults carried out, and death of processes: by a fault, together with another, or by their own exit.
 
 use std::time::Duration;
 
 use madsim::runtime::Handle;
 use revenant::actor::ExitStatus;
-use revenant::ids::ProcessId;
+use revenant::ids::{ActorId, Address, ProcessId};
+use revenant::message::CancelJob;
 
 use super::world::Shared;
 use crate::agenda::{Due, Entry, ProcessIndex};
@@ -18,9 +19,31 @@ impl Shared {
     /// Carries out a fault, if that can be; says whether it did.
     pub fn act(&self, fault: usize, point: Option<String>) -> bool {
         match self.scenario.faults[fault].action {
-            Action::Crash { process, machine } => self.crash(fault, process, machine, point),
-            Action::Disk(disk) => self.break_disk(fault, disk),
+            Action::Crash { process, machine } => {
+                let Some(process) = self.fires(fault, process) else { return false };
+                self.crash(fault, process, machine, point);
+            }
+            Action::Disk(disk) => return self.break_disk(fault, disk),
+            Action::CancelJob => {
+                let Some(client) = self.fires(fault, ProcessId::Client) else { return false };
+                self.cancel_job(client);
+            }
         }
+        true
+    }
+
+    /// The process that a fault befalls, if the fault has not fired and the process is alive: then it
+    /// has fired.
+    fn fires(&self, fault: usize, process: ProcessId) -> Option<ProcessIndex> {
+        let process = self.index_of(process)?;
+        let mut world = self.world();
+        if world.fired[fault] || !world.processes[process].alive {
+            return None;
+        }
+        world.fired[fault] = true;
+        world.record.fold(&("fault", fault as u64));
+        world.trace(process, TraceKind::FaultFired { fault });
+        Some(process)
     }
 
     /// A fault of the disk, told of the process that triggers it, or else of the JobManager.
@@ -42,18 +65,8 @@ impl Shared {
         true
     }
 
-    /// A process dies, if it is alive.
-    fn crash(&self, fault: usize, process: ProcessId, machine: bool, point: Option<String>) -> bool {
-        let Some(process) = self.index_of(process) else { return false };
-        {
-            let mut world = self.world();
-            if world.fired[fault] || !world.processes[process].alive {
-                return false;
-            }
-            world.fired[fault] = true;
-            world.record.fold(&("fault", fault as u64));
-            world.trace(process, TraceKind::FaultFired { fault });
-        }
+    /// A process dies.
+    fn crash(&self, fault: usize, process: ProcessIndex, machine: bool, point: Option<String>) {
         let restart = self.scenario.faults[fault].restart_after;
         let restart = restart.unwrap_or(self.scenario.cluster.restart_after);
         self.end_process(process, machine, TraceKind::Crashed { point, machine });
@@ -61,7 +74,14 @@ impl Shared {
             self.restart(process, after);
         }
         self.crash_together(process);
-        true
+    }
+
+    /// Whoever runs the client tells it at once.
+    fn cancel_job(&self, client: ProcessIndex) {
+        let from = Address::new(ProcessId::Client, ActorId::Client);
+        let due = Due::Message { from, sender: client, actor: ActorId::Client, message: CancelJob {}.into() };
+        let now = self.world().now;
+        self.agenda.lock().push(now, 0, Entry { process: client, due });
     }
 
     /// The process ends by itself.

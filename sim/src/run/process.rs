@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use revenant::actor::{Actor, Boot, Event, Outbox, Time};
 use revenant::ids::ActorId;
+use revenant::message::Message;
 
 use super::points::{Place, Points};
 use super::turn::Turn;
 use super::world::Shared;
 use crate::agenda::{Due, Entry, ProcessIndex};
-use crate::trace::RunEnd;
+use crate::trace::{RunEnd, TraceKind};
 
 /// Lives until it is killed: the future of a process's node.
 pub async fn incarnation(shared: Arc<Shared>, index: ProcessIndex) {
@@ -109,6 +110,9 @@ impl Process {
         slot.events += 1;
         let (process, incarnation) = (self.boot.process, self.incarnation);
         let run_event = self.shared.world().record.event(now, process, incarnation, id, &event);
+        if id == ActorId::Master && matches!(&event, Event::Message { message: Message::CancelJob(_), .. }) {
+            self.shared.world().trace(self.index, TraceKind::CancelReached);
+        }
         let _span =
             tracing::error_span!("handle", at = %now, by = %format_args!("{process}/{incarnation}:{id}"))
                 .entered();

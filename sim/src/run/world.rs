@@ -12,7 +12,6 @@ use madsim::time::TimeHandle;
 use revenant::actor::{Boot, Time};
 use revenant::api::Program;
 use revenant::config::Configuration;
-use revenant::disk::Volume;
 use revenant::ids::{ProcessId, SessionId};
 
 use super::process::incarnation;
@@ -22,7 +21,7 @@ use crate::agenda::{Agenda, AgendaState, ProcessIndex};
 use crate::disk::{Disks, DisksState};
 use crate::draw::{Draws, Purpose};
 use crate::network::{Network, NetworkState};
-use crate::scenario::{DurationRange, InFlight, Scenario};
+use crate::scenario::{DurationRange, InFlight, Scenario, VOLUMES};
 use crate::trace::{RunEnd, TraceKind};
 
 /// What goes on after the client has ended, so that processes can tidy up.
@@ -240,7 +239,7 @@ impl Shared {
             process: state.id,
             session: SessionId((process as u64 + 1) << 32 | u64::from(state.incarnation)),
             config: self.config.clone(),
-            volumes: vec![Volume::Local, Volume::Scratch, Volume::Ha, Volume::Output, Volume::Input],
+            volumes: VOLUMES.to_vec(),
         };
         (boot, state.incarnation)
     }

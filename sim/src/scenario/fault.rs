@@ -17,7 +17,7 @@ pub struct Fault {
     pub at: Trigger,
     #[serde(rename = "do")]
     pub action: Action,
-    /// For crashes; without it, the cluster's `restart-after`.
+    /// For crashes only; without it, the cluster's `restart-after`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart_after: Option<RestartAfter>,
 }
@@ -88,13 +88,16 @@ pub enum Action {
         machine: bool,
     },
     Disk(DiskFault),
+    /// The client is told to cancel the job.
+    CancelJob,
 }
 
 impl Action {
-    /// The process that dies.
+    /// The process that it befalls, which must be alive for it.
     pub const fn process(self) -> Option<ProcessId> {
         match self {
             Self::Crash { process, .. } => Some(process),
+            Self::CancelJob => Some(ProcessId::Client),
             Self::Disk(_) => None,
         }
     }
@@ -106,6 +109,7 @@ impl fmt::Display for Action {
             Self::Crash { process, machine: false } => write!(f, "crash {process}"),
             Self::Crash { process, machine: true } => write!(f, "crash machine of {process}"),
             Self::Disk(fault) => fault.fmt(f),
+            Self::CancelJob => f.write_str("cancel job"),
         }
     }
 }
@@ -117,10 +121,13 @@ impl FromStr for Action {
         if text.starts_with("disk") {
             return text.parse().map(Self::Disk);
         }
+        if text == "cancel job" {
+            return Ok(Self::CancelJob);
+        }
         let process = text.strip_prefix("crash ").ok_or_else(|| {
             format!(
-                "unknown action '{text}': expected 'crash <process>', 'crash machine of <process>' or \
-                 'disk fail <purpose>'"
+                "unknown action '{text}': expected 'crash <process>', 'crash machine of <process>', \
+                 'disk fail <purpose>' or 'cancel job'"
             )
         })?;
         let (process, machine) =
@@ -140,7 +147,12 @@ mod tests {
         for text in ["t = 12500 ms", "crash of job-manager/1", "job-manager/1:master@3.0"] {
             assert_eq!(text.parse::<Trigger>().unwrap().to_string(), text);
         }
-        for text in ["crash job-manager", "crash machine of task-manager-2", "disk slow job_event by 1 min"] {
+        for text in [
+            "crash job-manager",
+            "crash machine of task-manager-2",
+            "disk slow job_event by 1 min",
+            "cancel job",
+        ] {
             assert_eq!(text.parse::<Action>().unwrap().to_string(), text);
         }
     }

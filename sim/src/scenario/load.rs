@@ -8,12 +8,13 @@ use std::sync::Arc;
 
 use revenant::actor::Time;
 use revenant::api::Program;
-use revenant::config::{ShuffleServiceKind, nearest};
+use revenant::config::{Configuration, ShuffleServiceKind, nearest};
 use revenant::ids::ProcessId;
+use revenant::job_manager::submission;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::{Fault, Scenario, Trigger};
+use super::{Action, Fault, Scenario, Trigger, VOLUMES};
 use crate::point::CrashPoint;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -80,13 +81,20 @@ impl Scenario {
                 message,
             ));
         }
-        program.build(&self.job()).map_err(|error| {
+        let graph = program.build(&self.job()).map_err(|error| {
             let message = error.to_string();
             (self.argument_in(&message).map_or(Place::Job, Place::Argument), message)
         })?;
+        submission::check(&config, &graph, &VOLUMES)
+            .map_err(|message| (option_in(&message).map_or(Place::Job, Place::Option), message))?;
         for (index, fault) in self.faults.iter().enumerate() {
             self.check_action(fault).map_err(|message| (Place::FaultAction(index), message))?;
             self.check_trigger(fault).map_err(|message| (Place::FaultTrigger(index), message))?;
+            if fault.restart_after.is_some() && !matches!(fault.action, Action::Crash { .. }) {
+                let message =
+                    format!("nothing starts again after '{}': leave restart-after out", fault.action);
+                return Err((Place::FaultAction(index), message));
+            }
         }
         Ok(())
     }
@@ -173,6 +181,13 @@ impl Scenario {
             Trigger::Time(_) => Ok(()),
         }
     }
+}
+
+/// The option that an error names first, if it names one.
+fn option_in(message: &str) -> Option<&'static str> {
+    let keys = Configuration::OPTIONS.iter().map(|option| option.key);
+    let named = keys.filter_map(|key| Some((message.find(key)?, key)));
+    named.min_by_key(|&(at, key)| (at, usize::MAX - key.len())).map(|(_, key)| key)
 }
 
 /// A part of the file that a check found wrong.

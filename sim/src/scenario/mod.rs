@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use revenant::config::{Configuration, JobArguments};
+use revenant::disk::Volume;
 use revenant::ids::ProcessId;
 use revenant::planted::PlantedBug;
 use serde::{Deserialize, Serialize};
@@ -22,6 +23,9 @@ pub use duration::{DurationRange, RestartAfter, Span};
 pub use fault::{Action, Fault, Trigger};
 pub use load::ScenarioError;
 pub use options::{Arguments, Options};
+
+/// What every simulated process can reach.
+pub const VOLUMES: [Volume; 5] = [Volume::Local, Volume::Scratch, Volume::Ha, Volume::Output, Volume::Input];
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -165,6 +169,7 @@ pub enum Outcome {
     #[default]
     Finished,
     Failed,
+    Canceled,
     Stuck,
 }
 

@@ -31,6 +31,18 @@ fn every_kind_of_error_names_its_line_and_what_is_right() {
         ("[[fault]]\nat = 't = 1 s'\ndo = 'explode job-manager'\n", 5, "expected 'crash <process>'"),
         ("[[fault]]\nat = 't = 1 s'\ndo = 'crash task-manager-4'\n", 5, "there is no process task-manager-4"),
         (
+            "[[fault]]\nat = 't = 1 s'\ndo = 'cancel job'\nrestart-after = '1 s'\n",
+            5,
+            "nothing starts again after 'cancel job'",
+        ),
+        ("[[fault]]\nat = 't = 0 s'\ndo = 'cancel job'\n", 4, "client has not started yet"),
+        ("[config]\n'jobmanager.scheduler' = 'Default'\n", 4, "set it to AdaptiveBatch"),
+        (
+            "[config]\n'taskmanager.registration.timeout' = '0 s'\n'execution.batch.job-recovery.enabled' = true\n",
+            5,
+            "taskmanager.registration.timeout is 0",
+        ),
+        (
             "[[fault]]\nat = 'crash of task-manager-4/1'\ndo = 'crash client'\n",
             4,
             "task-manager-1 to task-manager-3",

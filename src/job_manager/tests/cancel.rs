@@ -67,6 +67,7 @@ fn b50_a_job_is_cancelled_in_every_phase_before_its_commit_was_asked_for() {
         fixture.tell(Address::HIGH_AVAILABILITY, JobRecorded { token: NOW });
         let replay = Arc::new(Replay { events: sources_finished(), damage: None });
         fixture.tell(Address::WRITER, crate::message::JobEventStoreOpened { token: NOW, replay });
+        assert!(!fixture.kinds().contains(&"ClearJobEvents"), "{phase}");
         for timer in [RECOVERY_TIMEOUT, RESTART] {
             fixture.event(Event::Timer(timer));
         }
@@ -91,12 +92,45 @@ fn b50_a_job_is_cancelled_in_every_phase_before_its_commit_was_asked_for() {
 }
 
 #[test]
-fn who_contends_does_not_take_a_cancel_and_a_worker_cannot_ask_for_one() {
-    let mut fixture = Fixture::new(&[]);
-    fixture.event(Event::Start);
-    fixture.effects.clear();
+fn the_log_is_deleted_only_when_the_store_does_not_add_to_it_any_more() {
+    let mut fixture = in_phase("opening the store");
     cancel(&mut fixture);
-    assert_eq!(fixture.effects, []);
+    recorded(&mut fixture, JobOutcome::Canceled);
+    carry_out(&mut fixture, &mut Vec::new());
+    assert!(!fixture.kinds().contains(&"ClearJobEvents"));
+    let opened = crate::message::JobEventStoreOpened { token: NOW, replay: Arc::default() };
+    fixture.tell(Address::WRITER, opened);
+    assert_eq!(fixture.kinds().last(), Some(&"ClearJobEvents"));
+}
+
+#[test]
+fn b50_who_is_told_before_it_knows_that_it_leads_cancels_as_soon_as_it_does() {
+    for (job, options) in
+        [(false, &[][..]), (true, &[]), (true, &[("execution.batch.job-recovery.enabled", "false")])]
+    {
+        let mut fixture = Fixture::new(options);
+        fixture.event(Event::Start);
+        fixture.effects.clear();
+        cancel(&mut fixture);
+        assert_eq!(fixture.effects, []);
+        let registration = RegisterTaskManager {
+            token: NOW,
+            process: TM1,
+            session: SessionId(1),
+            slots: 1,
+            retains: true,
+            holds: false,
+            shuffle_service: ShuffleServiceKind::TaskManager,
+        };
+        fixture.tell(Address::worker(TM1), registration);
+        fixture.grant(job, None);
+        assert_eq!(fixture.outcomes(), [JobOutcome::Canceled]);
+        assert_eq!(fixture.submitted(), []);
+    }
+}
+
+#[test]
+fn a_worker_cannot_ask_for_a_cancel() {
     let mut fixture = in_phase("running");
     fixture.tell(Address::worker(TM1), CancelJob {});
     assert_eq!(fixture.effects, []);

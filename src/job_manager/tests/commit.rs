@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_new_leader_commits_exactly_the_decided_list_whatever_an_earlier_one_had_done_of_it() {
+fn b32_a_new_leader_commits_exactly_the_decided_list_whatever_an_earlier_one_had_done_of_it() {
     let decided = [0, 1].map(|subtask| committable(attempt(SINK, subtask, OLD)));
     let pending = |subtask: usize| decided[subtask].pending.clone();
     for done in 0..=2 {
@@ -22,6 +22,76 @@ fn a_new_leader_commits_exactly_the_decided_list_whatever_an_earlier_one_had_don
         files.sort();
         assert_eq!(files, ["out/0", "out/1"], "{done} were renamed before");
     }
+}
+
+fn decided(fixture: &Fixture) -> Vec<Vec<Committable>> {
+    fixture.sent(|_, message| match message {
+        Message::DecideCommit(message) => Some(message.decision.committables.clone()),
+        _ => None,
+    })
+}
+
+/// A leader that finds both sources and the first sink finished, and runs the second sink.
+fn with_one_sink_to_run() -> Fixture {
+    let mut events = sources_finished();
+    events.extend([initialized(SINK), finished(SINK, 0)]);
+    let mut fixture = Fixture::new(&[]);
+    fixture.lead(events);
+    fixture.register(TM1, 1, [0, 1].map(|i| partition(attempt(SOURCE, i, OLD))).into());
+    fixture
+}
+
+#[test]
+fn b30_no_attempt_of_a_new_leader_has_the_id_or_the_pending_file_of_an_earlier_one() {
+    let mut events = sources_finished();
+    events.extend([initialized(SINK), finished(SINK, 0), finished(SINK, 1)]);
+    events.push(JobEvent::ExecutionVertexReset { subtasks: vec![ExecutionVertexId::new(SINK, 1)] });
+    let mut fixture = Fixture::new(&[]);
+    fixture.lead(events);
+    fixture.register(TM1, 1, [0, 1].map(|i| partition(attempt(SOURCE, i, OLD))).into());
+    let (old, [new]) = (attempt(SINK, 1, OLD), fixture.submitted()[..].try_into().expect("one runs"));
+    assert_eq!((new.subtask, new.number), (old.subtask, old.number), "it is its leader's first, too");
+    assert!(new > old);
+    assert_ne!(committable(new).pending, committable(old).pending);
+}
+
+#[test]
+fn b31_an_attempt_whose_finish_counts_cannot_fail_any_more_and_is_committed_once() {
+    let mut fixture = with_one_sink_to_run();
+    let sink = attempt(SINK, 1, NOW);
+    fixture.finish(sink);
+    let failure = TaskFailure { message: "it ended badly".to_owned(), missing: None };
+    let state = TaskState::Failed(failure);
+    let message = UpdateTaskExecutionState { token: NOW, session: SessionId(1), attempt: sink, state };
+    fixture.tell(Address::worker(TM1), message);
+    assert_eq!(fixture.submitted(), [sink]);
+    assert_eq!(fixture.outcomes(), []);
+    assert_eq!(decided(&fixture), [[committable(attempt(SINK, 0, OLD)), committable(sink)]]);
+}
+
+#[test]
+fn b33_what_every_finished_subtask_wants_committed_is_decided_also_what_an_earlier_leader_recorded() {
+    let mut fixture = with_one_sink_to_run();
+    assert_eq!(decided(&fixture), [[]; 0]);
+    fixture.finish(attempt(SINK, 1, NOW));
+    let all = [committable(attempt(SINK, 0, OLD)), committable(attempt(SINK, 1, NOW))];
+    assert_eq!(decided(&fixture), [all]);
+}
+
+#[test]
+fn a_second_job_is_refused_with_what_to_do() {
+    let mut fixture = Fixture::new(&[]);
+    fixture.event(Event::Start);
+    let other = JobRecord { name: "three".to_owned(), arguments: vec![], fingerprint: 3 };
+    let granted = LeadershipGranted { token: NOW, session: SessionId(3), job: Some(other), result: None };
+    fixture.tell(Address::HIGH_AVAILABILITY, granted);
+    let Some(Effect::Exit(ExitStatus::Failure(reason))) = fixture.effects.last() else {
+        panic!("{:?}", fixture.effects)
+    };
+    for part in ["runs job 'three'", "not 'two'", "one job", "high-availability.cluster-id"] {
+        assert!(reason.contains(part), "{reason}");
+    }
+    assert_eq!(fixture.kinds(), ["Contend"]);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Push operators within one task, and the CSV files at their end.
 
 use super::{Cluster, row};
+use crate::api::{FunctionError, Out, SourceFunction};
 use crate::connectors::{CsvSink, NumberSequenceSource};
 
 #[test]
@@ -17,6 +18,53 @@ fn a_record_runs_through_all_branches_of_its_chain() {
     let triangle = outcome.rows("deep/triangle", 0);
     assert_eq!(triangle, ["1,0", "3,0", "3,1", "3,2", "5,0", "5,1", "5,2", "5,3", "5,4"]);
     assert_eq!(outcome.rows("key", 0), ["1,key", "3,key", "5,key"]);
+}
+
+struct Squares;
+
+impl SourceFunction for Squares {
+    type Record = i64;
+
+    async fn run(&self, out: &Out<i64>) -> Result<(), FunctionError> {
+        for number in 0..4 {
+            out.collect(number * number).await;
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn a_source_function_emits_all_its_records_as_one_subtask() {
+    let outcome = Cluster::run(|env| {
+        env.add_source("squares", Squares).map(|n| row(n, "square")).sink_to(CsvSink::new("out"));
+    });
+    assert_eq!(outcome.results.len(), 1);
+    assert_eq!(outcome.rows("out", 0), ["0,square", "1,square", "4,square", "9,square"]);
+}
+
+struct GivesUp;
+
+impl SourceFunction for GivesUp {
+    type Record = i64;
+
+    async fn run(&self, out: &Out<i64>) -> Result<(), FunctionError> {
+        out.collect(1).await;
+        Err("no luck".into())
+    }
+}
+
+#[test]
+fn a_source_function_that_gives_up_fails_its_task_with_its_reason() {
+    let failed = Cluster::new(|env| {
+        env.add_source("unlucky", GivesUp).map(|n| row(n, "never")).sink_to(CsvSink::new("out"));
+    })
+    .finish();
+    let failure = failed.err().expect("it fails");
+    assert!(
+        failure.message.contains("'Source: unlucky': the source gave up: no luck"),
+        "{}",
+        failure.message
+    );
 }
 
 #[test]

@@ -29,6 +29,8 @@ pub enum Command {
     /// Run a shuffle service, which keeps the results of tasks outside the TaskManagers; needs
     /// --set shuffle.service=external, as all processes of its cluster do.
     ShuffleService(ShuffleServiceArguments),
+    /// Cancel the job of a cluster: ends when the job has ended, with success if it was cancelled.
+    Cancel(CancelArguments),
     /// List all configuration options.
     Options,
     /// List the jobs of this program, with their arguments.
@@ -105,6 +107,21 @@ pub struct ShuffleServiceArguments {
     pub id: u32,
     #[command(flatten)]
     pub member: MemberArgs,
+    #[command(flatten)]
+    pub common: CommonArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct CancelArguments {
+    /// Address of the high-availability process.
+    #[arg(long, value_name = "ADDR")]
+    pub ha: SocketAddr,
+    /// Address to listen on, where the cluster can answer.
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
+    pub listen: SocketAddr,
+    /// Seconds to wait for the high-availability process at the start.
+    #[arg(long, value_name = "SECONDS", default_value_t = 5)]
+    pub patience: u64,
     #[command(flatten)]
     pub common: CommonArgs,
 }

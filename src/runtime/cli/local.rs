@@ -9,18 +9,20 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::actor::ExitStatus;
 use crate::api::Program;
 use crate::config::{Configuration, ShuffleServiceKind};
 use crate::connectors::PENDING_DIRECTORY;
-use crate::ids::ProcessId;
+use crate::ids::{ActorId, ProcessId};
+use crate::message::CancelJob;
 
 use super::super::supervisor::{ChildSpec, Supervisor};
 use super::super::{Observer, ProcessOptions, RunningProcess};
 use super::arguments::LocalArguments;
 use super::directories::{WorkingDirectory, empty_directory, keep_apart, volumes};
-use super::member::{Service, boot, fresh_session};
+use super::member::{Service, boot, check_job, fresh_session};
 use super::progress::Progress;
-use super::signals::interrupted;
+use super::signals::{INTERRUPT, interrupted};
 use super::{End, print};
 
 /// What a cluster on one machine needs otherwise than one on many.
@@ -46,7 +48,7 @@ pub async fn run(program: &Arc<Program>, arguments: LocalArguments) -> Result<En
     arguments.common.apply(&mut config)?;
     check_shuffle(config.shuffle_service, arguments.shuffle_services)?;
     let job = arguments.job.parse()?;
-    program.build(&job).map_err(|error| error.to_string())?;
+    check_job(program, &config, &job)?;
     if let Some(input) = &arguments.input {
         fs::read_dir(input).map_err(|error| format!("--input {}: {error}", input.display()))?;
     }
@@ -114,15 +116,29 @@ impl Cluster<'_> {
             std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
         let mut supervisor = Supervisor::start(&program, self.storage, self.children(address))
             .map_err(|error| format!("cannot start the cluster: {error}"))?;
-        let end = tokio::select! {
-            biased;
-            number = interrupted() => End::Interrupted(number),
-            end = client.ended() => End::from(end),
-            end = high_availability.ended() => End::from(end),
-            error = supervisor.failed() => End::Failed(error.to_string()),
+        let mut canceling = false;
+        let (end, orderly) = loop {
+            tokio::select! {
+                biased;
+                number = interrupted() => {
+                    if canceling || number != INTERRUPT {
+                        break (End::Interrupted(number), false);
+                    }
+                    canceling = true;
+                    client.tell(ActorId::Client, CancelJob {});
+                    progress.say("the job is being cancelled; Ctrl-C again ends it at once");
+                }
+                end = client.ended() => {
+                    let orderly = matches!(end, ExitStatus::Success | ExitStatus::Canceled);
+                    let as_asked = canceling && end == ExitStatus::Canceled;
+                    break (if as_asked { End::Interrupted(INTERRUPT) } else { End::from(end) }, orderly);
+                }
+                end = high_availability.ended() => break (End::from(end), false),
+                error = supervisor.failed() => break (End::Failed(error.to_string()), false),
+            }
         };
         let after = started.elapsed();
-        let patient = matches!(end, End::Success).then_some(("job-manager", GOODBYE_MAX));
+        let patient = orderly.then_some(("job-manager", GOODBYE_MAX));
         let restarts = supervisor.stop(patient).await;
         client.shut_down().await;
         high_availability.shut_down().await;

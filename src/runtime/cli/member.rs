@@ -1,25 +1,28 @@
 //! The commands that run one process of a cluster.
 
+use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use crate::actor::{Actor, Boot};
+use crate::actor::{Actor, Boot, ExitStatus};
 use crate::api::Program;
 use crate::client::Client;
-use crate::config::{Configuration, ShuffleServiceKind};
+use crate::config::{Configuration, JobArguments, ShuffleServiceKind};
 use crate::high_availability::HighAvailability;
 use crate::ids::{ActorId, ProcessId, SessionId};
-use crate::message::TaskDeploymentDescriptor;
+use crate::job_manager::submission;
+use crate::message::{CancelJob, TaskDeploymentDescriptor};
 
 use super::super::{Engine, ProcessOptions, RunningProcess, StartError};
-use super::End;
 use super::arguments::{
-    CommonArgs, HighAvailabilityArguments, JobManagerArguments, MemberArgs, ShuffleServiceArguments,
-    TaskManagerArguments,
+    CancelArguments, CommonArgs, HighAvailabilityArguments, JobManagerArguments, MemberArgs,
+    ShuffleServiceArguments, TaskManagerArguments,
 };
 use super::directories::volumes;
 use super::signals::{HANGUP, interrupted};
+use super::{End, print};
 
 /// Whoever comes through here runs no tasks: the high-availability process and the client.
 pub struct Service;
@@ -72,6 +75,14 @@ fn configuration(common: &CommonArgs) -> Result<Configuration, String> {
     Ok(config)
 }
 
+/// Whether a JobManager that is started here could run the job.
+pub fn check_job(program: &Program, config: &Configuration, job: &JobArguments) -> Result<(), String> {
+    let graph = program.build(job).map_err(|error| error.to_string())?;
+    let anywhere = Path::new("");
+    let volumes = volumes(ProcessId::JobManager, anywhere, Some(anywhere), None);
+    submission::check(config, &graph, &volumes.into_keys().collect::<Vec<_>>())
+}
+
 pub async fn high_availability(arguments: HighAvailabilityArguments) -> Result<End, String> {
     let process = ProcessId::HighAvailability;
     let config = configuration(&arguments.common)?;
@@ -91,7 +102,7 @@ pub async fn high_availability(arguments: HighAvailabilityArguments) -> Result<E
 pub async fn job_manager(program: &Arc<Program>, arguments: JobManagerArguments) -> Result<End, String> {
     let mut config = configuration(&arguments.common)?;
     let job = arguments.job.parse()?;
-    program.build(&job).map_err(|error| error.to_string())?;
+    check_job(program, &config, &job)?;
     config.job = Some(job);
     join(program, ProcessId::JobManager, config, arguments.member, arguments.common).await
 }
@@ -138,18 +149,39 @@ async fn join(
     run(options, member.attached).await
 }
 
+/// Runs a client that is told to cancel the job, until the job has ended.
+pub async fn cancel(arguments: CancelArguments) -> Result<End, String> {
+    let options = ProcessOptions {
+        boot: boot(ProcessId::Client, configuration(&arguments.common)?),
+        engine: Arc::new(Service),
+        volumes: BTreeMap::new(),
+        listen: arguments.listen,
+        high_availability: Some(arguments.ha),
+        patience: Duration::from_secs(arguments.patience),
+        record: arguments.common.record,
+        observer: None,
+    };
+    let ending = started(options, |client| client.tell(ActorId::Client, CancelJob {}));
+    let end = tokio::select! {
+        biased;
+        number = interrupted() => return Ok(End::Interrupted(number)),
+        end = ending => end?,
+    };
+    Ok(match end {
+        Ok(ExitStatus::Canceled) => print(std::iter::once("the job was cancelled".to_owned())),
+        Ok(ExitStatus::Success) => {
+            End::Failed("the job had finished before it could be cancelled".to_owned())
+        }
+        Ok(end) => End::from(end),
+        Err(end) => end,
+    })
+}
+
 async fn run(options: ProcessOptions, attached: bool) -> Result<End, String> {
     let name = options.boot.process;
     let ending = async {
-        let process = match RunningProcess::start(options).await {
-            Ok(process) => process,
-            Err(error @ StartError::Occupied(_)) => return Ok(End::Failed(error.to_string())),
-            Err(error) => return Err(error.to_string()),
-        };
-        tracing::info!("{name} listens on {}", process.endpoint());
-        let end = process.ended().await;
-        process.shut_down().await;
-        Ok(End::from(end))
+        let listens = |process: &RunningProcess| tracing::info!("{name} listens on {}", process.endpoint());
+        Ok(started(options, listens).await?.map_or_else(|end| end, End::from))
     };
     tokio::select! {
         biased;
@@ -157,6 +189,22 @@ async fn run(options: ProcessOptions, attached: bool) -> Result<End, String> {
         () = orphaned(attached) => Ok(End::Interrupted(HANGUP)),
         end = ending => end,
     }
+}
+
+/// Starts a process, and waits for its end. The inner error is an end before the beginning.
+async fn started(
+    options: ProcessOptions,
+    then: impl FnOnce(&RunningProcess),
+) -> Result<Result<ExitStatus, End>, String> {
+    let process = match RunningProcess::start(options).await {
+        Ok(process) => process,
+        Err(error @ StartError::Occupied(_)) => return Ok(Err(End::Failed(error.to_string()))),
+        Err(error) => return Err(error.to_string()),
+    };
+    then(&process);
+    let end = process.ended().await;
+    process.shut_down().await;
+    Ok(Ok(end))
 }
 
 /// Waits until whoever started this process is gone.

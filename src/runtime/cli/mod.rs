@@ -71,6 +71,7 @@ async fn run(program: &Arc<Program>, command: Command) -> End {
         Command::JobManager(arguments) => member::job_manager(program, arguments).await,
         Command::TaskManager(arguments) => member::task_manager(program, arguments).await,
         Command::ShuffleService(arguments) => member::shuffle_service(program, arguments).await,
+        Command::Cancel(arguments) => member::cancel(arguments).await,
         Command::Options => Ok(print(Configuration::OPTIONS.iter().map(|option| {
             let doc = option.doc.trim();
             format!("{} (default {})\n    {doc} Takes {}.", option.key, option.default, option.expected)

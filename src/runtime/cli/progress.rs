@@ -53,6 +53,13 @@ impl Progress {
         *last = Some(now);
     }
 
+    /// A line for people, beside the bar.
+    pub fn say(&self, line: &str) {
+        self.bar.suspend(|| {
+            let _ = writeln!(std::io::stderr(), "{line}");
+        });
+    }
+
     pub fn end(&self) {
         self.bar.finish_and_clear();
     }

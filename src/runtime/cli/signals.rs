@@ -6,7 +6,7 @@ use std::future::pending;
 use tokio::signal::unix::{SignalKind, signal};
 
 pub const HANGUP: u8 = 1;
-const INTERRUPT: u8 = 2;
+pub const INTERRUPT: u8 = 2;
 const TERMINATE: u8 = 15;
 /// A write went beyond the limit on the size of files.
 const FILE_SIZE: i32 = 25;

@@ -1,0 +1,229 @@
+//! What a job must be to be run at all, and to recover (FLIP-383, "Limitations"): told before
+//! anything starts, with what to do. Knows the job and its configuration, and never what happened
+//! to it.
+
+use crate::config::{Configuration, RestartStrategy, ShuffleServiceKind};
+use crate::disk::Volume;
+use crate::graph::JobGraph;
+
+const RECOVERY: &str = "execution.batch.job-recovery.enabled";
+
+/// Whether the job can run as it is configured on a JobManager with these volumes. The error is the
+/// first reason why not.
+pub fn check(config: &Configuration, graph: &JobGraph, volumes: &[Volume]) -> Result<(), String> {
+    // Flink reads both without regard to case.
+    only(&config.scheduler, "jobmanager.scheduler", "AdaptiveBatch", "scheduler")?;
+    only(
+        &config.batch_shuffle_mode,
+        "execution.batch-shuffle-mode",
+        "ALL_EXCHANGES_BLOCKING",
+        "shuffle mode, as exchanges are never pipelined or hybrid",
+    )?;
+    if config.restart_strategy == RestartStrategy::ExponentialDelay
+        && config.exponential_initial > config.exponential_max
+    {
+        return Err("restart-strategy.exponential-delay.initial-backoff is longer than \
+                    restart-strategy.exponential-delay.max-backoff: make it shorter"
+            .to_owned());
+    }
+    if config.job_recovery_enabled { check_recovery(config, graph, volumes) } else { Ok(()) }
+}
+
+fn only(value: &str, key: &str, only: &str, what: &str) -> Result<(), String> {
+    if value.eq_ignore_ascii_case(only) {
+        return Ok(());
+    }
+    Err(format!("{key} is {value}, with or without {RECOVERY}: set it to {only}, there is no other {what}"))
+}
+
+fn check_recovery(config: &Configuration, graph: &JobGraph, volumes: &[Volume]) -> Result<(), String> {
+    let refuse = |problem: String| Err(format!("{RECOVERY} is true, but {problem}; or set it to false"));
+    let obstacles: Vec<&str> =
+        graph.vertices.iter().flat_map(|vertex| &vertex.recovery_obstacles).map(String::as_str).collect();
+    if !obstacles.is_empty() {
+        return refuse(obstacles.join("; "));
+    }
+    if config.shuffle_service == ShuffleServiceKind::TaskManager && config.registration_timeout.is_zero() {
+        return refuse(
+            "taskmanager.registration.timeout is 0, so that TaskManagers keep no partition when the JobManager \
+             is gone: make it longer than the JobManager may be away"
+                .to_owned(),
+        );
+    }
+    if let Some(missing) =
+        [Volume::Ha, config.job_event_volume].iter().find(|volume| !volumes.contains(volume))
+    {
+        return refuse(format!(
+            "the JobManager has no volume '{missing}' on which its progress would outlive it: give it a storage \
+             directory"
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::actor::Boot;
+    use crate::api::{
+        FunctionError, JobError, JobParameters, Out, Program, SourceFunction, StreamExecutionEnvironment,
+    };
+    use crate::config::JobArguments;
+    use crate::connectors::{CsvSink, NumberSequenceSource, Sink};
+    use crate::ids::{ProcessId, SessionId};
+    use crate::job_manager::JobMaster;
+    use crate::operators::OperatorContext;
+
+    #[derive(Clone, serde::Serialize, serde::Deserialize)]
+    struct Row {
+        number: i64,
+    }
+
+    struct Count;
+
+    impl SourceFunction for Count {
+        type Record = i64;
+
+        async fn run(&self, out: &Out<i64>) -> Result<(), FunctionError> {
+            for number in 0..10 {
+                out.collect(number).await;
+            }
+            Ok(())
+        }
+    }
+
+    /// As the CSV sink, but it says that it writes whatever it is given.
+    struct Appending(CsvSink);
+
+    impl Sink<Row> for Appending {
+        type Writer = <CsvSink as Sink<Row>>::Writer;
+
+        fn name(&self) -> String {
+            "append".to_owned()
+        }
+
+        fn target(&self) -> Result<String, String> {
+            Sink::<Row>::target(&self.0)
+        }
+
+        fn is_idempotent(&self) -> bool {
+            false
+        }
+
+        fn writer(&self, context: &OperatorContext) -> Self::Writer {
+            Sink::<Row>::writer(&self.0, context)
+        }
+    }
+
+    fn program() -> Program {
+        fn good(env: &mut StreamExecutionEnvironment, _: &JobParameters) -> Result<(), JobError> {
+            let numbers = env.from_source("numbers", NumberSequenceSource::new(0, 10, 2));
+            numbers.map(|number| Row { number }).sink_to(CsvSink::new("out"));
+            Ok(())
+        }
+        fn function(env: &mut StreamExecutionEnvironment, _: &JobParameters) -> Result<(), JobError> {
+            env.add_source("count", Count).map(|number| Row { number }).sink_to(CsvSink::new("out"));
+            Ok(())
+        }
+        fn appending(env: &mut StreamExecutionEnvironment, _: &JobParameters) -> Result<(), JobError> {
+            let numbers = env.from_source("numbers", NumberSequenceSource::new(0, 10, 2));
+            numbers.map(|number| Row { number }).sink_to(Appending(CsvSink::new("out")));
+            Ok(())
+        }
+        let program = Program::new().register("good", "Good.", good);
+        program.register("function", "A function.", function).register("appending", "Appends.", appending)
+    }
+
+    const ALL: [Volume; 5] = [Volume::Local, Volume::Scratch, Volume::Ha, Volume::Output, Volume::Input];
+
+    fn refusal(job: &str, options: &[(&str, &str)], volumes: &[Volume]) -> Option<String> {
+        let mut config = Configuration::default();
+        for (key, value) in options {
+            config.set(key, value).unwrap();
+        }
+        let job = JobArguments { name: job.to_owned(), arguments: vec![] };
+        let checked = check(&config, &program().build(&job).unwrap(), volumes).err();
+        config.job = Some(job);
+        let (process, session, volumes) = (ProcessId::JobManager, SessionId(1), volumes.to_vec());
+        let master = JobMaster::new(&Boot { process, session, config, volumes }, &program());
+        assert_eq!(master.err(), checked, "the process says the same");
+        checked
+    }
+
+    fn with_recovery(job: &str, options: &[(&str, &str)], volumes: &[Volume]) -> Option<String> {
+        refusal(job, &[&[(RECOVERY, "true")], options].concat(), volumes)
+    }
+
+    fn assert_refused(refusal: Option<String>, parts: &[&str]) {
+        let refusal = refusal.expect("it is refused");
+        assert!(parts.iter().all(|part| refusal.contains(part)), "{refusal}");
+    }
+
+    #[test]
+    fn a_job_that_meets_every_limit_runs() {
+        assert_eq!(with_recovery("good", &[], &ALL), None);
+        let spelt = [
+            ("jobmanager.scheduler", "adaptivebatch"),
+            ("execution.batch-shuffle-mode", "all_exchanges_blocking"),
+        ];
+        assert_eq!(with_recovery("good", &spelt, &ALL), None);
+    }
+
+    #[test]
+    fn another_scheduler_or_exchange_is_refused_with_and_without_recovery() {
+        for scheduler in ["Default", "Adaptive", "ng"] {
+            for refused in [refusal, with_recovery] {
+                let refused = refused("good", &[("jobmanager.scheduler", scheduler)], &ALL);
+                assert_refused(refused, &["jobmanager.scheduler", scheduler, "set it to AdaptiveBatch"]);
+            }
+        }
+        for mode in ["ALL_EXCHANGES_PIPELINED", "ALL_EXCHANGES_HYBRID_FULL"] {
+            for refused in [refusal, with_recovery] {
+                let refused = refused("good", &[("execution.batch-shuffle-mode", mode)], &ALL);
+                assert_refused(refused, &[mode, "set it to ALL_EXCHANGES_BLOCKING"]);
+            }
+        }
+    }
+
+    #[test]
+    fn b36_a_job_that_is_not_idempotent_is_refused_with_recovery_and_runs_without() {
+        assert_refused(
+            with_recovery("appending", &[], &ALL),
+            &["'Sink: append'", "not idempotent", "or set it to false"],
+        );
+        assert_eq!(refusal("appending", &[], &ALL), None);
+    }
+
+    #[test]
+    fn a_source_without_splits_is_refused_with_recovery_and_runs_without() {
+        assert_refused(
+            with_recovery("function", &[], &ALL),
+            &["'Source: count'", "from_source", "or set it to false"],
+        );
+        assert_eq!(refusal("function", &[], &ALL), None);
+    }
+
+    #[test]
+    fn a_shuffle_that_keeps_nothing_is_refused_with_recovery() {
+        let none = [("taskmanager.registration.timeout", "0 s")];
+        assert_refused(with_recovery("good", &none, &ALL), &["taskmanager.registration.timeout", "longer"]);
+        assert_eq!(refusal("good", &none, &ALL), None);
+        assert_eq!(with_recovery("good", &[none[0], ("shuffle.service", "external")], &ALL), None);
+    }
+
+    #[test]
+    fn a_job_manager_without_a_volume_that_outlives_it_is_refused_with_recovery() {
+        let volumes = [Volume::Local, Volume::Output];
+        assert_refused(with_recovery("good", &[], &volumes), &["no volume 'ha'", "storage directory"]);
+        assert_eq!(refusal("good", &[], &volumes), None);
+    }
+
+    #[test]
+    fn a_first_pause_above_the_longest_is_refused() {
+        let options = [
+            ("restart-strategy.type", "exponential-delay"),
+            ("restart-strategy.exponential-delay.initial-backoff", "2 min"),
+        ];
+        assert_refused(refusal("good", &options, &ALL), &["initial-backoff is longer"]);
+    }
+}
