@@ -53,7 +53,10 @@ pub struct Loss {
 
 impl Loss {
     pub fn of(history: &History, leader: &Leader) -> Self {
-        let state = history.log.state(leader.lost, Bytes::Durable);
+        // What the disk spoilt before the leader came could not be found any more.
+        let spoilt = history.log.was_corrupted(leader.lost, leader.acquired);
+        let found = if spoilt { leader.acquired } else { leader.lost };
+        let state = history.log.state(found, Bytes::Durable);
         let recovered = leader.recovered.unwrap_or(leader.until);
         let again = again(history, &state, leader, recovered);
         let finished: BTreeSet<_> = match leader.lost.checked_sub(1) {

@@ -122,6 +122,11 @@ impl Log {
         })
     }
 
+    /// Whether a bit of the log was flipped from trace index `from` on and before `until`.
+    pub fn was_corrupted(&self, from: usize, until: usize) -> bool {
+        self.broken.values().any(|broken| (from..until).contains(&broken.since))
+    }
+
     /// Trace index from which a finish of this attempt was durable, in a record of its own or in a
     /// base.
     pub fn durable_finish(&self, attempt: ExecutionAttemptId) -> Option<usize> {
