@@ -206,6 +206,8 @@ pub enum JobStatus {
     /// A new leader re-establishes what the job had done.
     Reconciling,
     Running,
+    /// Something failed; the job goes on after a pause.
+    Restarting,
     /// All tasks are finished; the commit goes on.
     Committing,
     Finished,

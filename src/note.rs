@@ -58,6 +58,11 @@ pub enum Note {
         attempt: ExecutionAttemptId,
         reason: String,
     },
+    /// Something failed that is no attempt's failure alone: all subtasks run again.
+    GlobalFailure {
+        token: FencingToken,
+        reason: String,
+    },
     /// The subtask will run again, whether or not it had finished.
     SubtaskReset {
         subtask: ExecutionVertexId,

@@ -87,6 +87,7 @@ fn note(note: &Note) -> Option<String> {
             format!("{attempt} counts as finished, with splits {splits:?}")
         }
         Note::AttemptFailed { attempt, reason } => format!("{attempt} failed: {reason}"),
+        Note::GlobalFailure { reason, .. } => format!("all runs again: {reason}"),
         Note::SubtaskReset { subtask } => format!("{subtask} will run again"),
         Note::TaskManagerRegistered { process } => format!("{process} is registered"),
         Note::TaskManagerLost { process, reason } => format!("{process} is lost: {reason}"),

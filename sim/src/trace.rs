@@ -113,6 +113,8 @@ pub enum RunEnd {
     Finished,
     /// The client saw that the job failed.
     Failed { reason: String },
+    /// The client saw that the job was cancelled.
+    Canceled,
     /// Simulated time ran out, or nothing was left that could ever happen; with who waits for what.
     Stuck { why: String },
     /// An actor panicked.

@@ -127,6 +127,8 @@ pub enum ExitStatus {
     Success,
     /// With what went wrong and what to do.
     Failure(String),
+    /// The job that the process followed was cancelled.
+    Canceled,
 }
 
 impl Effect {

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::connectors::Sink;
-use crate::graph::{Exchange, GraphError, NodeId, NodeKind, StreamEdge, StreamGraph, StreamNode};
+use crate::graph::{
+    Determinacy, Exchange, GraphError, NodeId, NodeKind, StreamEdge, StreamGraph, StreamNode,
+};
 use crate::operators::{self, Link, RecordType, input_head};
 
 use super::{KeyedStream, PartitionWindowedStream, Record};
@@ -87,6 +89,17 @@ impl<T: Record> DataStream<T> {
         self.exchanged(&Exchange::Rebalance)
     }
 
+    /// Deals the records of each subtask round robin to a few subtasks of the consumer, those that
+    /// belong to it: with 2 producers and 4 consumers each deals to 2, with 4 and 2 each sends to 1.
+    pub fn rescale(&self) -> Self {
+        self.exchanged(&Exchange::Rescale)
+    }
+
+    /// Gives every record to every subtask of the consumer.
+    pub fn broadcast(&self) -> Self {
+        self.exchanged(&Exchange::Broadcast)
+    }
+
     /// The records of this stream and of `other`. A consumer's subtask gets those of this stream
     /// first.
     pub fn union(&self, other: &Self) -> Self {
@@ -122,6 +135,13 @@ impl<T: Record> DataStream<T> {
     /// Upper bound of the parallelism that the scheduler decides for this operator.
     pub fn set_max_parallelism(self, max_parallelism: u32) -> Self {
         self.change("set_max_parallelism", |node| node.max_parallelism = Some(max_parallelism))
+    }
+
+    /// Whether the operator whose results these are has the same results when it runs again with the
+    /// same input. Without it, operators count as determinate. A source whose splits go to whoever
+    /// asks first is indeterminate whatever is said.
+    pub fn set_determinacy(self, determinacy: Determinacy) -> Self {
+        self.change("set_determinacy", |node| node.determinacy = determinacy)
     }
 
     /// Names the operator whose results these are, in place of what it does (`Map`); sources and

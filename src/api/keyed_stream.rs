@@ -57,6 +57,16 @@ impl<K: Serialize + 'static, T: Record> KeyedStream<K, T> {
         self.stream.rebalance()
     }
 
+    /// Gives up the keys; see [`DataStream::rescale`].
+    pub fn rescale(&self) -> DataStream<T> {
+        self.stream.rescale()
+    }
+
+    /// Gives up the keys; see [`DataStream::broadcast`].
+    pub fn broadcast(&self) -> DataStream<T> {
+        self.stream.broadcast()
+    }
+
     /// See [`DataStream::sink_to`].
     pub fn sink_to(&self, sink: impl Sink<T>) -> DataStreamSink {
         self.stream.sink_to(sink)

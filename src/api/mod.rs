@@ -41,6 +41,7 @@ mod parameters;
 mod partition_windowed_stream;
 mod program;
 
+pub use crate::graph::Determinacy;
 pub use crate::operators::{Out, Records};
 pub use data_stream::{DataStream, DataStreamSink};
 pub use environment::StreamExecutionEnvironment;

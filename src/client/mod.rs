@@ -1,13 +1,14 @@
 //! The client: follows the leader, learns the job's result from the high-availability service and
-//! ends with it (Flink's `ClusterClient`). It never decides anything about the job, and asks for
-//! progress only if it is told to.
+//! ends with it (Flink's `ClusterClient`). It never decides anything about the job, asks for progress
+//! only if it is told to, and once it is told to cancel the job says so to every leader until the
+//! job has ended.
 
 use std::time::Duration;
 
 use crate::actor::{Actor, Boot, Event, ExitStatus, Outbox, Time, TimerId};
 use crate::ids::{ActorId, Address, ProcessId, SessionId};
 use crate::message::{
-    JobOutcome, JobResult, JobStatusReport, LeaderInfo, Message, RequestJobStatus, WatchLeader,
+    CancelJob, JobOutcome, JobResult, JobStatusReport, LeaderInfo, Message, RequestJobStatus, WatchLeader,
 };
 use crate::note::Note;
 
@@ -16,6 +17,7 @@ mod tests;
 
 const WATCH: TimerId = TimerId(1);
 const PROGRESS: TimerId = TimerId(2);
+const CANCEL: TimerId = TimerId(3);
 
 /// Pause between two questions for progress.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(500);
@@ -28,6 +30,8 @@ pub struct Client {
     watch_again: Duration,
     progress: bool,
     answered: bool,
+    /// Whether the job is to be cancelled.
+    cancel: bool,
     leader: Option<LeaderInfo>,
 }
 
@@ -40,6 +44,7 @@ impl Client {
             watch_again: boot.config.session_timeout,
             progress,
             answered: false,
+            cancel: false,
             leader: None,
         }
     }
@@ -65,11 +70,20 @@ impl Client {
         match result {
             Some(JobResult::Clean(JobOutcome::Finished { .. })) => out.exit(ExitStatus::Success),
             Some(JobResult::Clean(JobOutcome::Failed { reason })) => out.exit(ExitStatus::Failure(reason)),
-            Some(JobResult::Clean(JobOutcome::Canceled)) => {
-                out.exit(ExitStatus::Failure("the job was canceled".to_owned()));
-            }
+            Some(JobResult::Clean(JobOutcome::Canceled)) => out.exit(ExitStatus::Canceled),
+            Some(JobResult::Dirty(_)) | None if self.cancel => self.cancel(now, out),
             Some(JobResult::Dirty(_)) | None => {}
         }
+    }
+
+    /// Tells the leader, and the next one, and again after a pause: it may be about to become one, or
+    /// die with the message.
+    fn cancel(&mut self, now: Time, out: &mut Outbox) {
+        self.cancel = true;
+        if let Some(leader) = self.leader {
+            out.send(Address::new(leader.process, ActorId::Master), CancelJob {});
+        }
+        out.set_timer(CANCEL, now + self.retry);
     }
 }
 
@@ -83,6 +97,9 @@ impl Actor for Client {
                 }
             }
             Event::Timer(WATCH) => self.watch(now, out),
+            Event::Timer(CANCEL) | Event::Message { message: Message::CancelJob(_), .. } => {
+                self.cancel(now, out);
+            }
             Event::Timer(PROGRESS) => {
                 if let Some(leader) = self.leader {
                     out.send(Address::new(leader.process, ActorId::Master), RequestJobStatus {});

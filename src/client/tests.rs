@@ -79,3 +79,38 @@ fn only_with_progress_it_asks_the_leader_and_notes_the_answer() {
     let noted = feed(&mut client, Event::Message { from: Address::MASTER, message: report.into() });
     assert!(matches!(noted[0], Effect::Note(Note::Progress { total: 9, finished: 4, .. })));
 }
+
+fn cancels(effects: &[Effect]) -> usize {
+    let cancel = Effect::Send { to: Address::MASTER, message: CancelJob {}.into() };
+    effects.iter().filter(|effect| **effect == cancel).count()
+}
+
+#[test]
+fn b50_a_cancel_is_told_to_every_leader_and_again_until_the_job_has_ended() {
+    let mut client = client(false);
+    let told = Event::Message {
+        from: Address::new(ProcessId::Client, ActorId::Client),
+        message: CancelJob {}.into(),
+    };
+    feed(&mut client, Event::Start);
+    let early = feed(&mut client, told);
+    assert_eq!(cancels(&early), 0, "nobody leads");
+    let retry = Time(0) + Configuration::default().registration_retry;
+    assert!(early.contains(&Effect::SetTimer { timer: CANCEL, at: retry }));
+    for result in [None, None, Some(JobResult::Dirty(CommitDecision::default()))] {
+        assert_eq!(cancels(&feed(&mut client, changed(result))), 1);
+        assert_eq!(cancels(&feed(&mut client, Event::Timer(CANCEL))), 1);
+    }
+    let ended = feed(&mut client, changed(Some(JobResult::Clean(JobOutcome::Canceled))));
+    assert_eq!(ended.last(), Some(&Effect::Exit(ExitStatus::Canceled)));
+    assert_eq!(cancels(&ended), 0);
+}
+
+#[test]
+fn who_was_not_told_to_cancel_never_does() {
+    let mut client = client(true);
+    feed(&mut client, Event::Start);
+    for event in [changed(None), Event::Timer(WATCH), Event::Timer(PROGRESS)] {
+        assert_eq!(cancels(&feed(&mut client, event)), 0);
+    }
+}

@@ -165,7 +165,7 @@ options! {
     restart_delay: Duration ["a duration", |_| true]
         = "restart-strategy.fixed-delay.delay", "1 s";
     /// Failures within the interval that a job survives, with `failure-rate`.
-    failure_rate_max: u32 ["a whole number", |_| true]
+    failure_rate_max: u32 ["a whole number from 1", |v| *v > 0]
         = "restart-strategy.failure-rate.max-failures-per-interval", "1";
     /// The interval over which failures are counted, with `failure-rate`.
     failure_rate_interval: Duration ["a duration from 1 ns", |v| !v.is_zero()]
@@ -180,16 +180,17 @@ options! {
     exponential_max: Duration ["a duration from 1 ms", |v| v.as_millis() > 0]
         = "restart-strategy.exponential-delay.max-backoff", "1 min";
     /// By what the pause grows from restart to restart, with `exponential-delay`.
-    exponential_multiplier: Decimal ["a number from 1 to 1000", |v| (1.0..=1000.0).contains(&v.value())]
+    exponential_multiplier: Decimal ["a number above 1, up to 1000", |v| v.value() > 1.0 && v.value() <= 1000.0]
         = "restart-strategy.exponential-delay.backoff-multiplier", "1.5";
-    /// After so long without a failure the pause is the first one again, with `exponential-delay`.
+    /// After so long without a failure the pause is the first one again and restarts are counted from
+    /// none, with `exponential-delay`.
     exponential_reset: Duration ["a duration from 1 ms", |v| v.as_millis() > 0]
         = "restart-strategy.exponential-delay.reset-backoff-threshold", "1 h";
     /// The pause varies by up to this part of itself, with `exponential-delay`.
     exponential_jitter: Decimal ["a number from 0 to 1", |v| (0.0..=1.0).contains(&v.value())]
         = "restart-strategy.exponential-delay.jitter-factor", "0.1";
     /// Restarts without a reset of the pause before the job fails, with `exponential-delay`.
-    exponential_attempts: Attempts ["infinite or a whole number", |_| true]
+    exponential_attempts: Attempts ["infinite or a whole number from 1", |v| *v != Attempts::AtMost(0)]
         = "restart-strategy.exponential-delay.attempts-before-reset-backoff", "infinite";
 }
 

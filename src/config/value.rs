@@ -35,6 +35,13 @@ impl Decimal {
     pub fn value(self) -> f64 {
         self.millionths as f64 / 1e6
     }
+
+    /// So many times the duration, cut to whole nanoseconds; the longest that fits in 64 bits of them
+    /// if it is longer.
+    pub fn of(self, duration: Duration) -> Duration {
+        let product = duration.as_nanos().saturating_mul(u128::from(self.millionths)) / 1_000_000;
+        Duration::from_nanos(u64::try_from(product).unwrap_or(u64::MAX))
+    }
 }
 
 /// How often something may be tried.
@@ -194,6 +201,10 @@ mod tests {
         for wrong in ["", ".5", "1.", "-1", "1e3", "0.0000001", "NaN", "1.+5", "99999999999999999999"] {
             assert_eq!(Decimal::parse(wrong), None, "{wrong}");
         }
+        assert_eq!(
+            Decimal::parse("1.5").map(|number| number.of(Duration::from_nanos(3))),
+            Some(Duration::from_nanos(4))
+        );
         assert_eq!(Attempts::parse("infinite"), Some(Attempts::Infinite));
         assert_eq!(Attempts::parse("3"), Some(Attempts::AtMost(3)));
         assert_eq!(Attempts::parse("-1"), None);

@@ -1,12 +1,14 @@
 //! Operator coordinators: in this engine, the enumerators that assign a source's splits to its
 //! readers on request (Flink's SourceCoordinator and SplitEnumerator).
 
+mod snapshots;
 mod source_coordinator;
 
 use bytes::Bytes;
 
 use crate::message::SourceSplit;
 
+pub use snapshots::{SnapshotKind, SnapshotPause};
 pub use source_coordinator::SourceCoordinator;
 
 /// Makes the enumerator of a source; runs in the JobManager.
@@ -33,6 +35,17 @@ pub enum SplitAssignment {
     Dynamic,
     /// Split `i` is read by subtask `i` modulo the parallelism, in every attempt.
     Static,
+}
+
+impl dyn SplitEnumeratorFactory {
+    /// What recovery has to know of this source's enumerators.
+    pub fn snapshot_kind(&self) -> SnapshotKind {
+        match (self.assignment(), self.supports_batch_snapshot()) {
+            (SplitAssignment::Static, _) => SnapshotKind::Stateless,
+            (SplitAssignment::Dynamic, true) => SnapshotKind::Supported,
+            (SplitAssignment::Dynamic, false) => SnapshotKind::Unsupported,
+        }
+    }
 }
 
 /// Bytes of a coordinator's snapshot.

@@ -1,16 +1,24 @@
 //! Assigns the splits of one source vertex. Every split is at any time either in the pool or with
 //! exactly one subtask; what a finished subtask holds was consumed, what an unfinished one holds
 //! comes back when it is reset (FLIP-383, OperatorCoordinator#subtaskReset).
+//!
+//! With static assignment each subtask has a pool of its own: split `i` belongs to subtask `i` modulo
+//! the parallelism, so there is nothing that a snapshot would have to say.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::message::SourceSplit;
 
-use super::{CoordinatorSnapshot, SplitEnumeratorFactory};
+use super::{CoordinatorSnapshot, SplitAssignment, SplitEnumeratorFactory};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceCoordinator {
     splits: Vec<SourceSplit>,
+    assignment: SplitAssignment,
+    supports_batch_snapshot: bool,
+    /// Of the vertex; for static assignment.
+    parallelism: u32,
+    /// For dynamic assignment.
     pool: BTreeSet<u32>,
     /// By subtask, in the order of assignment.
     assigned: BTreeMap<u32, Vec<u32>>,
@@ -23,7 +31,20 @@ impl SourceCoordinator {
     pub fn new(factory: &dyn SplitEnumeratorFactory) -> Self {
         let splits = factory.splits();
         let pool = splits.iter().map(|split| split.id).collect();
-        Self { splits, pool, assigned: BTreeMap::new(), no_more: BTreeSet::new() }
+        Self {
+            splits,
+            assignment: factory.assignment(),
+            supports_batch_snapshot: factory.supports_batch_snapshot(),
+            parallelism: 1,
+            pool,
+            assigned: BTreeMap::new(),
+            no_more: BTreeSet::new(),
+        }
+    }
+
+    /// The vertex has so many subtasks.
+    pub fn set_parallelism(&mut self, parallelism: u32) {
+        self.parallelism = parallelism.max(1);
     }
 
     pub fn split_count(&self) -> u32 {
@@ -32,17 +53,33 @@ impl SourceCoordinator {
 
     /// The split that a subtask works on after the `received` that it has got: one that it was
     /// assigned already, if the answer was lost, or else a new one; `None` when there is none left.
-    pub fn split_after(&mut self, subtask: u32, received: u32) -> Option<SourceSplit> {
-        match self.assigned(subtask).get(received as usize) {
+    /// The error says that it cannot have got so many.
+    pub fn split_after(&mut self, subtask: u32, received: u32) -> Result<Option<SourceSplit>, String> {
+        let assigned = self.assigned(subtask);
+        if received as usize > assigned.len() {
+            return Err(format!(
+                "subtask {subtask} says that it received {received} splits, and was assigned {}",
+                assigned.len()
+            ));
+        }
+        Ok(match assigned.get(received as usize) {
             Some(&id) => self.splits.get(id as usize).cloned(),
             None if self.no_more.contains(&subtask) => None,
             None => self.next_split(subtask),
-        }
+        })
     }
 
     /// Assigns the next split to a subtask; `None` when there is none left.
     pub fn next_split(&mut self, subtask: u32) -> Option<SourceSplit> {
-        let Some(id) = self.pool.pop_first() else {
+        let next = match self.assignment {
+            SplitAssignment::Dynamic => self.pool.pop_first(),
+            SplitAssignment::Static => {
+                let before = self.assigned(subtask).len() as u64;
+                let id = u64::from(subtask) + before * u64::from(self.parallelism);
+                u32::try_from(id).ok().filter(|&id| (id as usize) < self.splits.len())
+            }
+        };
+        let Some(id) = next else {
             self.no_more.insert(subtask);
             return None;
         };
@@ -69,12 +106,16 @@ impl SourceCoordinator {
 
     /// Flink's SplitEnumerator#addSplitsBack.
     fn add_splits_back(&mut self, splits: Vec<u32>) {
-        self.pool.extend(splits);
+        if self.assignment == SplitAssignment::Dynamic {
+            self.pool.extend(splits);
+        }
     }
 
     /// Flink's checkpointCoordinator(NO_CHECKPOINT): the assignments, from which the rest follows.
-    pub fn checkpoint(&self) -> CoordinatorSnapshot {
-        postcard::to_stdvec(&self.assigned).expect("a map of numbers always encodes").into()
+    /// `None` from an enumerator that has no snapshots.
+    pub fn checkpoint_coordinator(&self) -> Option<CoordinatorSnapshot> {
+        let snapshot = || postcard::to_stdvec(&self.assigned).expect("a map of numbers always encodes");
+        self.supports_batch_snapshot.then(|| snapshot().into())
     }
 
     /// Flink's resetToCheckpoint: replaces the state by a snapshot's. An error says why the
@@ -125,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reset_subtask_gives_its_splits_back() {
+    fn b23_a_reset_subtask_gives_its_splits_back_and_each_is_assigned_once() {
         let mut coordinator = SourceCoordinator::new(&Four);
         coordinator.next_split(0);
         coordinator.next_split(1);
@@ -138,21 +179,32 @@ mod tests {
     fn a_repeated_request_gets_the_split_that_it_missed() {
         let mut coordinator = SourceCoordinator::new(&Four);
         for received in [0, 0, 1, 1, 0] {
-            assert_eq!(coordinator.split_after(0, received).unwrap().id, received);
+            assert_eq!(coordinator.split_after(0, received).unwrap().unwrap().id, received);
         }
         assert_eq!(coordinator.assigned(0), [0, 1]);
+    }
+
+    #[test]
+    fn a_reader_that_received_more_than_it_was_assigned_is_an_error_and_changes_nothing() {
+        let mut coordinator = SourceCoordinator::new(&Four);
+        coordinator.next_split(0);
+        let before = coordinator.clone();
+        let error = coordinator.split_after(0, 2).unwrap_err();
+        assert_eq!(error, "subtask 0 says that it received 2 splits, and was assigned 1");
+        assert!(coordinator.split_after(1, u32::MAX).is_err());
+        assert_eq!(coordinator, before);
     }
 
     #[test]
     fn b25_a_subtask_that_was_told_no_more_gets_no_split_that_comes_back_later() {
         let mut coordinator = SourceCoordinator::new(&Four);
         ids(&mut coordinator, 1);
-        assert_eq!(coordinator.split_after(0, 0), None);
+        assert_eq!(coordinator.split_after(0, 0), Ok(None));
         coordinator.subtask_reset(1);
-        assert_eq!(coordinator.split_after(0, 0), None);
-        assert_eq!(coordinator.split_after(1, 0).unwrap().id, 0);
+        assert_eq!(coordinator.split_after(0, 0), Ok(None));
+        assert_eq!(coordinator.split_after(1, 0).unwrap().unwrap().id, 0);
         coordinator.subtask_reset(0);
-        assert_eq!(coordinator.split_after(0, 0).unwrap().id, 1);
+        assert_eq!(coordinator.split_after(0, 0).unwrap().unwrap().id, 1);
     }
 
     #[test]
@@ -160,11 +212,42 @@ mod tests {
         let mut coordinator = SourceCoordinator::new(&Four);
         coordinator.next_split(0);
         coordinator.next_split(1);
-        let snapshot = coordinator.checkpoint();
+        let snapshot = coordinator.checkpoint_coordinator().unwrap();
         let before = coordinator.clone();
         ids(&mut coordinator, 2);
         coordinator.reset_to_checkpoint(&snapshot).unwrap();
         assert_eq!(coordinator, before);
+    }
+
+    struct Fixed;
+
+    impl SplitEnumeratorFactory for Fixed {
+        fn splits(&self) -> Vec<SourceSplit> {
+            (0..5).map(|id| SourceSplit { id, payload: Bytes::new() }).collect()
+        }
+
+        fn assignment(&self) -> SplitAssignment {
+            SplitAssignment::Static
+        }
+
+        fn supports_batch_snapshot(&self) -> bool {
+            false
+        }
+    }
+
+    #[test]
+    fn with_static_assignment_each_attempt_of_a_subtask_gets_the_same_splits_in_the_same_order() {
+        let mut coordinator = SourceCoordinator::new(&Fixed);
+        coordinator.set_parallelism(2);
+        assert_eq!(ids(&mut coordinator, 1), [1, 3]);
+        coordinator.next_split(0);
+        coordinator.subtask_reset(1);
+        assert_eq!(coordinator.split_after(1, 0).unwrap().unwrap().id, 1);
+        assert_eq!(ids(&mut coordinator, 0), [2, 4]);
+        coordinator.subtask_reset(0);
+        assert_eq!(ids(&mut coordinator, 0), [0, 2, 4]);
+        assert_eq!(ids(&mut coordinator, 1), [3]);
+        assert_eq!(coordinator.checkpoint_coordinator(), None);
     }
 
     #[test]

@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::coordinator::SplitAssignment;
 use crate::ids::{IntermediateDataSetId, JobVertexId};
 use crate::operators::{ChainedOperator, Downstream, Output, VertexBody};
 
@@ -155,10 +156,16 @@ impl<'a> Chains<'a> {
             inputs: ids_of(&|edge| edge.consumer == id),
             outputs,
             source,
-            determinacy: Determinacy::Indeterminate,
+            determinacy: self.chain(id).map(determinacy).max().unwrap_or_default(),
             recovery_obstacles: Vec::new(),
             body: Arc::new(body),
         }
+    }
+
+    /// The operators of a vertex.
+    fn chain(&self, id: JobVertexId) -> impl Iterator<Item = &'a StreamNode> {
+        let nodes = self.graph.nodes.iter().zip(&self.vertex_of);
+        nodes.filter(move |(_, vertex)| **vertex == id).map(|(node, _)| node)
     }
 
     fn downstream(&self, node: usize, outputs: &[IntermediateDataSetId]) -> Downstream {
@@ -207,8 +214,8 @@ impl<'a> Chains<'a> {
         let record = &self.graph.node(edge.producer).record;
         let tail = match (&edge.exchange, self.resolved[consumer.node].partitioners[consumer.gate]) {
             (Exchange::Hash(tail), _) => tail,
-            (_, Partitioner::Forward) => &record.forward,
-            (_, _) => &record.rebalance,
+            (_, Partitioner::Forward | Partitioner::Broadcast) => &record.single,
+            (_, _) => &record.round_robin,
         };
         Output::Exchange { index, tail: Arc::clone(tail) }
     }
@@ -226,6 +233,16 @@ impl<'a> Chains<'a> {
             [one] => format!("{name} -> {one}"),
             several => format!("{name} -> ({})", several.join(", ")),
         }
+    }
+}
+
+/// What an operator's author says, unless its splits go to whoever asks first.
+fn determinacy(node: &StreamNode) -> Determinacy {
+    match &node.kind {
+        NodeKind::Source { enumerator, .. } if enumerator.assignment() == SplitAssignment::Dynamic => {
+            Determinacy::Indeterminate
+        }
+        _ => node.determinacy,
     }
 }
 

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::{JobEdge, JobVertex, Partitioner};
+use super::{Determinacy, JobEdge, JobVertex, Partitioner};
 use crate::message::SourceSplit;
 
 #[derive(Serialize)]
@@ -20,6 +20,7 @@ struct VertexStructure<'a> {
     parallelism: Option<u32>,
     max_parallelism: Option<u32>,
     splits: Vec<SourceSplit>,
+    determinacy: &'static str,
 }
 
 /// XXH3 (64 bits, no seed) over the postcard encoding of everything that the scheduler sees, source
@@ -34,6 +35,7 @@ pub(super) fn fingerprint(name: &str, vertices: &[JobVertex], edges: &[JobEdge])
                 parallelism: vertex.parallelism,
                 max_parallelism: vertex.max_parallelism,
                 splits: vertex.source.as_ref().map_or_else(Vec::new, |source| source.splits()),
+                determinacy: determinacy_name(vertex.determinacy),
             })
             .collect(),
         edges: edges
@@ -42,6 +44,14 @@ pub(super) fn fingerprint(name: &str, vertices: &[JobVertex], edges: &[JobEdge])
             .collect(),
     };
     xxh3_64(&postcard::to_stdvec(&structure).expect("plain data always has an encoding"))
+}
+
+const fn determinacy_name(determinacy: Determinacy) -> &'static str {
+    match determinacy {
+        Determinacy::Determinate => "determinate",
+        Determinacy::Unordered => "unordered",
+        Determinacy::Indeterminate => "indeterminate",
+    }
 }
 
 const fn partitioner_name(partitioner: Partitioner) -> &'static str {

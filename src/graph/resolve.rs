@@ -76,6 +76,8 @@ fn resolve_node(node: &StreamNode, default: Option<u32>, before: &[Resolved]) ->
     let partitioner = |exchange: &Exchange, producer: &Resolved| match exchange {
         Exchange::Hash(_) => Partitioner::Hash,
         Exchange::Rebalance => Partitioner::Rebalance,
+        Exchange::Rescale => Partitioner::Rescale,
+        Exchange::Broadcast => Partitioner::Broadcast,
         // With a known parallelism each edge stands for itself.
         Exchange::Unspecified if wanted.is_some() && producer.parallelism == wanted => Partitioner::Forward,
         Exchange::Unspecified if forward.is_some() => Partitioner::Forward,

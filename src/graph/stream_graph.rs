@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::coordinator::SplitEnumeratorFactory;
 use crate::operators::{Head, Leaf, Link, RecordType, Tail};
 
-use super::GraphError;
+use super::{Determinacy, GraphError};
 
 /// A node by its position. A node's inputs come before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,6 +31,8 @@ pub struct StreamNode {
     pub record: RecordType,
     pub parallelism: Option<u32>,
     pub max_parallelism: Option<u32>,
+    /// Of the operator alone, its inputs being the same.
+    pub determinacy: Determinacy,
 }
 
 /// What an operator does, and how it stands in a chain.
@@ -70,6 +72,8 @@ pub enum Exchange {
     /// Forward if the parallelisms allow it, otherwise rebalance.
     Unspecified,
     Rebalance,
+    Rescale,
+    Broadcast,
     /// With the tail that knows the key.
     Hash(Tail),
 }
@@ -97,7 +101,15 @@ impl StreamGraph {
 
 impl StreamNode {
     pub fn new(name: String, kind: NodeKind, record: RecordType) -> Self {
-        Self { name, kind, inputs: Vec::new(), record, parallelism: None, max_parallelism: None }
+        Self {
+            name,
+            kind,
+            inputs: Vec::new(),
+            record,
+            parallelism: None,
+            max_parallelism: None,
+            determinacy: Determinacy::Determinate,
+        }
     }
 
     pub fn rename(&mut self, name: &str) {

@@ -4,6 +4,7 @@
 use super::*;
 use crate::api::{Order, StreamExecutionEnvironment};
 use crate::connectors::{CsvSink, NumberSequenceSource};
+use crate::coordinator::SplitAssignment;
 
 #[derive(Clone, serde::Serialize, serde::Deserialize)]
 struct Row {
@@ -118,6 +119,35 @@ fn key_by_and_rebalance_cut_the_chain_and_the_last_exchange_counts() {
          d0 v0->v1 Hash
          d1 v1->v2 Rebalance
          d2 v2->v3 Rebalance",
+    );
+}
+
+#[test]
+fn rescale_and_broadcast_cut_the_chain_though_the_parallelism_is_the_same() {
+    check(
+        |env| {
+            env.set_parallelism(2);
+            env.from_source("a", numbers())
+                .rescale()
+                .map(row)
+                .broadcast()
+                .map(|row| row)
+                .key_by(|row| row.number)
+                .rescale()
+                .map(|row| row)
+                .key_by(|row| row.number)
+                .broadcast()
+                .sink_to(CsvSink::new("out"));
+        },
+        "v0 x2 Source: a [] [d0]
+         v1 x2 Map [d0] [d1]
+         v2 x2 Map [d1] [d2]
+         v3 x2 Map [d2] [d3]
+         v4 x2 Sink: csv [d3] []
+         d0 v0->v1 Rescale
+         d1 v1->v2 Broadcast
+         d2 v2->v3 Rescale
+         d3 v3->v4 Broadcast",
     );
 }
 
@@ -304,28 +334,69 @@ fn sinks_that_cannot_write_are_refused() {
 }
 
 #[test]
-fn the_fingerprint_is_that_of_the_structure() {
-    let fingerprint = |parallelism: u32, name: &str, to: i64, keyed: bool| {
+fn a_vertex_is_as_determinate_as_its_least_determinate_operator() {
+    let determinacy = |assignment: SplitAssignment, of_map: Option<Determinacy>| -> Vec<Determinacy> {
+        let graph = job(|env| {
+            let a = env.from_source("a", numbers().assigned(assignment)).map(row);
+            let a = of_map.map_or_else(|| a.clone(), |determinacy| a.clone().set_determinacy(determinacy));
+            a.rebalance().map(|row| row).sink_to(CsvSink::new("out"));
+        });
+        graph.unwrap().vertices.iter().map(|vertex| vertex.determinacy).collect()
+    };
+    let (fixed, first_come) = (SplitAssignment::Static, SplitAssignment::Dynamic);
+    use Determinacy::{Determinate, Indeterminate, Unordered};
+    assert_eq!(determinacy(fixed, None), [Determinate, Determinate]);
+    assert_eq!(determinacy(fixed, Some(Unordered)), [Unordered, Determinate]);
+    assert_eq!(determinacy(first_come, None), [Indeterminate, Determinate]);
+    assert_eq!(determinacy(first_come, Some(Determinate)), [Indeterminate, Determinate]);
+    let misused = refused(|env| {
+        let a = env.from_source("a", numbers()).map(row).rebalance();
+        a.set_determinacy(Unordered).sink_to(CsvSink::new("out"));
+    });
+    assert!(misused.starts_with("set_determinacy was called on an exchange"), "{misused}");
+}
+
+#[test]
+fn b22_the_fingerprint_is_that_of_the_structure_in_every_process() {
+    let fingerprint_of = |parallelism: u32, name: &str, to: i64, exchange: &str, determinacy: Determinacy| {
         job(|env| {
-            let a = env.from_source(name, NumberSequenceSource::new(0, to, 2)).map(row);
-            let a = if keyed { a.key_by(|row| row.number).into_data_stream() } else { a.rebalance() };
+            let source = NumberSequenceSource::new(0, to, 2).assigned(SplitAssignment::Static);
+            let a = env.from_source(name, source).map(row).set_determinacy(determinacy);
+            let a = match exchange {
+                "hash" => a.key_by(|row| row.number).into_data_stream(),
+                "rebalance" => a.rebalance(),
+                "rescale" => a.rescale(),
+                _ => a.broadcast(),
+            };
             a.sink_to(CsvSink::new("out")).set_parallelism(parallelism);
         })
         .unwrap()
         .fingerprint
     };
-    let first = fingerprint(2, "a", 10, true);
-    assert_eq!(first, fingerprint(2, "a", 10, true));
+    let fingerprint = |parallelism: u32, name: &str, to: i64, exchange: &str| {
+        fingerprint_of(parallelism, name, to, exchange, Determinacy::Determinate)
+    };
+    let first = fingerprint(2, "a", 10, "hash");
+    assert_eq!(first, fingerprint(2, "a", 10, "hash"));
     // The same in every build and on every platform: a changed value changes the format of logs.
-    assert_eq!(first, 4_906_099_911_197_059_241);
-    let others = [
-        fingerprint(3, "a", 10, true),
-        fingerprint(2, "b", 10, true),
-        fingerprint(2, "a", 11, true),
-        fingerprint(2, "a", 10, false),
-    ];
-    for other in others {
-        assert_ne!(first, other);
+    assert_eq!(first, 13_440_173_342_074_800_941);
+    let mut all = vec![first];
+    for (parallelism, name, to, exchange) in [
+        (3, "a", 10, "hash"),
+        (2, "b", 10, "hash"),
+        (2, "a", 11, "hash"),
+        (2, "a", 10, "rebalance"),
+        (2, "a", 10, "rescale"),
+        (2, "a", 10, "broadcast"),
+    ] {
+        let other = fingerprint(parallelism, name, to, exchange);
+        assert!(!all.contains(&other), "{exchange}");
+        all.push(other);
+    }
+    for determinacy in [Determinacy::Unordered, Determinacy::Indeterminate] {
+        let other = fingerprint_of(2, "a", 10, "hash", determinacy);
+        assert!(!all.contains(&other), "{determinacy:?}");
+        all.push(other);
     }
 }
 

@@ -10,7 +10,7 @@ use crate::actor::{Actor, Boot, Event, ExitStatus, Outbox, Time, TimerId};
 use crate::disk::{DiskError, DiskResult};
 use crate::ids::{ActorId, Address, FencingToken, ProcessId, SessionId};
 use crate::message::{
-    CommitDecided, Fenced, JobRecorded, JobResultRecorded, LeaderChanged, LeadershipGranted,
+    CommitDecided, Fenced, JobOutcome, JobRecorded, JobResultRecorded, LeaderChanged, LeadershipGranted,
     LeadershipRevoked, Message,
 };
 use crate::note::Note;
@@ -145,7 +145,10 @@ impl HighAvailability {
                 if self.fenced(from, record.token, out) {
                     return None;
                 }
-                if self.state.outcome.is_some() {
+                // What is decided will be committed, whatever became of the job meanwhile.
+                let too_late =
+                    self.state.decision.is_some() && !matches!(record.outcome, JobOutcome::Finished { .. });
+                if self.state.outcome.is_some() || too_late {
                     self.reply(from, message, out);
                     return None;
                 }
@@ -254,17 +257,21 @@ impl HighAvailability {
                 (Some(decision), _) => {
                     out.send(to, CommitDecided { token: decide.token, decision: decision.clone() });
                 }
-                // The job failed: there is no commit to decide any more.
+                // The job failed or was cancelled: there is no commit to decide any more.
                 (None, Some(outcome)) => {
                     out.send(to, JobResultRecorded { token: decide.token, outcome: outcome.clone() });
                 }
                 (None, None) => {}
             },
-            Message::RecordJobResult(record) => {
-                if let Some(outcome) = &self.state.outcome {
+            Message::RecordJobResult(record) => match (&self.state.outcome, &self.state.decision) {
+                (Some(outcome), _) => {
                     out.send(to, JobResultRecorded { token: record.token, outcome: outcome.clone() });
                 }
-            }
+                (None, Some(decision)) => {
+                    out.send(to, CommitDecided { token: record.token, decision: decision.clone() });
+                }
+                (None, None) => {}
+            },
             _ => {}
         }
     }

@@ -292,6 +292,31 @@ fn the_first_commit_decision_wins_for_every_leader() {
 }
 
 #[test]
+fn once_a_commit_is_decided_the_job_neither_fails_nor_is_cancelled() {
+    let mut bench = fresh();
+    bench.contend(10);
+    let token = FencingToken(1);
+    bench.tell(MASTER, DecideCommit { token, decision: decision("first") });
+    let decided = [(MASTER, CommitDecided { token, decision: decision("first") }.into())];
+    for outcome in [JobOutcome::Failed { reason: "boom".to_owned() }, JobOutcome::Canceled] {
+        assert_eq!(bench.tell(MASTER, RecordJobResult { token, outcome }), decided);
+    }
+    let outcome = JobOutcome::Finished { committed: 1, accumulators: [].into() };
+    let recorded: Message = JobResultRecorded { token, outcome: outcome.clone() }.into();
+    assert_eq!(bench.tell(MASTER, RecordJobResult { token, outcome })[0], (MASTER, recorded));
+}
+
+#[test]
+fn once_a_job_was_cancelled_there_is_no_commit_to_decide() {
+    let mut bench = fresh();
+    bench.contend(10);
+    let token = FencingToken(1);
+    let recorded = [(MASTER, JobResultRecorded { token, outcome: JobOutcome::Canceled }.into())];
+    assert_eq!(bench.tell(MASTER, RecordJobResult { token, outcome: JobOutcome::Canceled }), recorded);
+    assert_eq!(bench.tell(MASTER, DecideCommit { token, decision: decision("late") }), recorded);
+}
+
+#[test]
 fn writes_under_a_stale_token_change_nothing() {
     let mut bench = fresh();
     bench.contend(10);

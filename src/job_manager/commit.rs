@@ -49,7 +49,13 @@ impl JobMaster {
     }
 
     pub(super) fn commit_decided(&mut self, decision: CommitDecision, out: &mut Outbox) {
-        if !matches!(self.phase, Phase::Contending | Phase::DecidingCommit { .. }) {
+        // Whoever wants to record another end is told that the commit was decided.
+        let expected = match &self.phase {
+            Phase::Contending | Phase::DecidingCommit { .. } => true,
+            Phase::RecordingResult { outcome } => !matches!(outcome, JobOutcome::Finished { .. }),
+            _ => false,
+        };
+        if !expected {
             return;
         }
         out.note(Note::CommitDecided { decision: decision.clone() });
@@ -154,8 +160,12 @@ impl JobMaster {
         }
     }
 
-    /// Deletes what no commit will ever name: of attempts that failed, or of a job that did.
+    /// Deletes what no commit will ever name: of attempts that failed, or of a job that did. What
+    /// still runs could write more of it, and is waited for.
     pub(super) fn clean_up(&mut self, outcome: JobOutcome, out: &mut Outbox) {
+        if self.execution.progress().1 > 0 {
+            return self.enter(Phase::StoppingTasks { outcome }, out);
+        }
         self.disk.forget_all();
         self.enter(Phase::CleaningUp { outcome, left: 0 }, out);
         self.operate(Step::ListLeftovers, DiskOp::List { path: PENDING_DIRECTORY.to_owned() }, out);

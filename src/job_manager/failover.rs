@@ -1,11 +1,12 @@
-//! Failures without a change of leader: a task failed, or a TaskManager was lost with what ran and
-//! what was kept there. What must run again is reset; whether the job may go on is the restart
-//! strategy's decision (Flink's RestartBackoffTimeStrategy).
+//! Failures without a change of leader: a task failed, a TaskManager was lost with what ran and what
+//! was kept there, or a coordinator cannot go on. What must run again is reset; whether and when the
+//! job goes on is the restart strategy's decision. Also the job's end before its time: by a failure
+//! that is too many, or because it was cancelled.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::actor::{Outbox, Time};
-use crate::config::RestartStrategy;
+use crate::coordinator::SourceCoordinator;
 use crate::ids::{Address, ExecutionAttemptId, ExecutionVertexId, ProcessId, ResultPartitionId};
 use crate::job_event::JobEvent;
 use crate::message::{CancelTask, JobOutcome};
@@ -23,6 +24,9 @@ impl JobMaster {
         reason: &str,
         out: &mut Outbox,
     ) {
+        if self.is_ending() {
+            return self.attempts_ended(attempts, out);
+        }
         if !matches!(self.phase, Phase::Running) {
             return;
         }
@@ -37,28 +41,65 @@ impl JobMaster {
             return;
         }
         if !attempts.is_empty() && !self.may_restart(now, out) {
-            self.fail_job(reason, out);
-            return;
+            self.attempts_ended(attempts, out);
+            return self.fail_job(reason, out);
         }
-        let restart = self.execution.restart_set(&roots, &self.tracker);
+        let restart = self.execution.restart_set(&roots, &self.tracker, &self.unrecovered);
         self.reset_subtasks(&restart, out);
         self.schedule(out);
     }
 
-    fn may_restart(&mut self, now: Time, out: &mut Outbox) -> bool {
-        let config = &self.boot.config;
-        if config.restart_strategy == RestartStrategy::None || self.restarts >= config.restart_attempts {
-            return false;
+    /// Something failed that no restart of single subtasks makes good (Flink's
+    /// handleGlobalFailure): everything runs again, and coordinators begin anew.
+    pub(super) fn fail_globally(&mut self, now: Time, reason: &str, out: &mut Outbox) {
+        if !matches!(self.phase, Phase::Running) {
+            return;
         }
-        self.restarts += 1;
-        if !config.restart_delay.is_zero() {
-            self.restart_pending = true;
-            out.set_timer(RESTART, now + config.restart_delay);
+        out.note(Note::GlobalFailure { token: self.token, reason: reason.to_owned() });
+        if !self.may_restart(now, out) {
+            return self.fail_job(reason, out);
+        }
+        let all = self.execution.subtasks().map(|(id, _)| id).collect();
+        self.reset_subtasks(&all, out);
+        for (&vertex, coordinator) in &mut self.coordinators {
+            if let Some(source) = &self.execution.graph.vertex(vertex).source {
+                *coordinator = SourceCoordinator::new(source.as_ref());
+            }
+        }
+        self.unrecovered.clear();
+        self.schedule(out);
+    }
+
+    /// Counts a failure; whether the job may go on, if after a pause.
+    fn may_restart(&mut self, now: Time, out: &mut Outbox) -> bool {
+        let Some(pause) = self.restarts.failed(now) else { return false };
+        let at = self.restart_at.map_or(now + pause, |earlier| earlier.max(now + pause));
+        if at > now {
+            self.change(out, |master| master.restart_at = Some(at));
+            out.set_timer(RESTART, at);
         }
         true
     }
 
     pub(super) fn fail_job(&mut self, reason: &str, out: &mut Outbox) {
+        self.end(JobOutcome::Failed { reason: reason.to_owned() }, out);
+    }
+
+    /// The job is not wanted any more. Who contends does not know yet whether it is to lead, and is
+    /// told again; who asked for the commit decision cannot take it back.
+    pub(super) fn cancel(&mut self, out: &mut Outbox) {
+        match self.phase {
+            Phase::RecordingJob
+            | Phase::OpeningStore
+            | Phase::Reconciling
+            | Phase::LoggingRecovery { .. }
+            | Phase::Running => self.end(JobOutcome::Canceled, out),
+            _ => {}
+        }
+    }
+
+    /// Ends the job before its time: nothing is started any more, what runs is cancelled.
+    fn end(&mut self, outcome: JobOutcome, out: &mut Outbox) {
         let running = self.execution.subtasks().filter_map(|(_, subtask)| match subtask.state {
             SubtaskState::Deployed { attempt, location } => Some((attempt, location)),
             _ => None,
@@ -66,9 +107,24 @@ impl JobMaster {
         for (attempt, location) in running {
             out.send(Address::worker(location), CancelTask { token: self.token, attempt });
         }
-        let outcome = JobOutcome::Failed { reason: reason.to_owned() };
         self.enter(Phase::RecordingResult { outcome }, out);
         self.ask_high_availability(out);
+    }
+
+    /// Whether the job's end is decided, and tasks are only waited for.
+    pub(super) const fn is_ending(&self) -> bool {
+        matches!(self.phase, Phase::RecordingResult { .. } | Phase::StoppingTasks { .. })
+    }
+
+    /// These attempts do not run any more, and the job does not go on.
+    pub(super) fn attempts_ended(&mut self, attempts: &[ExecutionAttemptId], out: &mut Outbox) {
+        for attempt in attempts {
+            self.execution.reset(attempt.subtask);
+        }
+        if let Phase::StoppingTasks { outcome } = &self.phase {
+            let outcome = outcome.clone();
+            self.clean_up(outcome, out);
+        }
     }
 
     /// The subtasks will run again: running attempts are cancelled, results released, splits given
@@ -97,6 +153,8 @@ impl JobMaster {
             self.give_splits_back(id);
             out.note(Note::SubtaskReset { subtask: id });
         }
+        // A coordinator that lost count begins anew when all of its subtasks do.
+        self.unrecovered.retain(|vertex| !subtasks.iter().any(|id| id.vertex == *vertex));
         if !taken_back.is_empty() {
             self.record_event(JobEvent::ExecutionVertexReset { subtasks: taken_back }, out);
         }

@@ -10,6 +10,7 @@ use crate::message::{
     RecordJobResult, RenewLease,
 };
 use crate::note::Note;
+use crate::scheduler::RestartBackoff;
 
 use super::{CONTEND, HEARTBEAT, JobMaster, Phase, RECOVERY_TIMEOUT, RENEW_LEASE};
 
@@ -28,6 +29,7 @@ impl JobMaster {
             return;
         }
         self.token = message.token;
+        self.restarts = RestartBackoff::new(&self.boot.config, self.token);
         out.cancel_timer(CONTEND);
         out.set_timer(RENEW_LEASE, now + self.boot.config.session_timeout / 3);
         out.set_timer(HEARTBEAT, now + self.boot.config.heartbeat_interval);

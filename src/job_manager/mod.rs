@@ -12,26 +12,27 @@ mod leadership;
 mod recording;
 mod recovery;
 mod scheduling;
+mod shuffle_master;
 #[cfg(test)]
 mod tests;
 mod workers;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::actor::{Actor, Boot, Event, ExitStatus, Outbox, Pending, Time, TimerId};
 use crate::api::Program;
-use crate::coordinator::SourceCoordinator;
+use crate::coordinator::{SnapshotPause, SourceCoordinator};
 use crate::graph::JobGraph;
-use crate::ids::{ActorId, Address, FencingToken, JobVertexId};
+use crate::ids::{ActorId, Address, ExecutionVertexId, FencingToken, JobVertexId};
 use crate::message::{CommitDecision, JobOutcome, JobRecord, JobStatus, JobStatusReport, Message};
 use crate::note::Note;
 use crate::planted::{PlantedBug, is_planted};
-use crate::scheduler::{ExecutionGraph, PartitionTracker, SlotPool};
+use crate::scheduler::{ExecutionGraph, PartitionTracker, RestartBackoff, SlotPool};
 
 use commit::Commit;
 use recording::Recording;
-use recovery::Reconciling;
+use shuffle_master::ShuffleMaster;
 use workers::Workers;
 
 const CONTEND: TimerId = TimerId(1);
@@ -53,12 +54,17 @@ pub struct JobMaster {
     tracker: PartitionTracker,
     slots: SlotPool,
     workers: Workers,
+    shuffle_master: ShuffleMaster,
+    snapshots: SnapshotPause,
+    /// Finished vertices whose coordinators could not be recovered: all of one runs again, or nothing.
+    unrecovered: BTreeSet<JobVertexId>,
+    /// Finishes that the coordinators do not know, until recovery has decided what runs again with them.
+    taken_back: BTreeSet<ExecutionVertexId>,
     recording: Recording,
     disk: Pending<commit::Step>,
-    /// Restarts that counted against the restart strategy.
-    restarts: u32,
-    /// No deployment until the restart delay is over.
-    restart_pending: bool,
+    restarts: RestartBackoff,
+    /// No deployment before this time, when the pause of the last restart is over.
+    restart_at: Option<Time>,
 }
 
 #[derive(Debug)]
@@ -70,7 +76,7 @@ enum Phase {
     /// Waits for the event store to be read and opened, at most as long as for partitions.
     OpeningStore,
     /// Waits for the partitions that the log says exist.
-    Reconciling(Reconciling),
+    Reconciling,
     /// Waits until what recovery decided is durable; then runs.
     LoggingRecovery {
         sequence: u64,
@@ -86,7 +92,11 @@ enum Phase {
     RecordingResult {
         outcome: JobOutcome,
     },
-    /// The end is durable: what sinks left uncommitted is deleted.
+    /// The end is durable: waits until no task runs any more that could write.
+    StoppingTasks {
+        outcome: JobOutcome,
+    },
+    /// What sinks left uncommitted is deleted.
     CleaningUp {
         outcome: JobOutcome,
         left: usize,
@@ -120,10 +130,14 @@ impl JobMaster {
             tracker: PartitionTracker::default(),
             slots: SlotPool::default(),
             workers: Workers::default(),
+            shuffle_master: ShuffleMaster::default(),
+            snapshots: SnapshotPause::default(),
+            unrecovered: BTreeSet::new(),
+            taken_back: BTreeSet::new(),
             recording: Recording::default(),
             disk: Pending::default(),
-            restarts: 0,
-            restart_pending: false,
+            restarts: RestartBackoff::new(&boot.config, FencingToken::default()),
+            restart_at: None,
         }
     }
 
@@ -134,11 +148,13 @@ impl JobMaster {
     fn status(&self) -> JobStatus {
         match &self.phase {
             Phase::Contending | Phase::RecordingJob | Phase::OpeningStore => JobStatus::Created,
-            Phase::Reconciling(_) | Phase::LoggingRecovery { .. } => JobStatus::Reconciling,
+            Phase::Reconciling | Phase::LoggingRecovery { .. } => JobStatus::Reconciling,
+            Phase::Running if self.restart_at.is_some() => JobStatus::Restarting,
             Phase::Running => JobStatus::Running,
             Phase::DecidingCommit { .. } | Phase::Committing(_) => JobStatus::Committing,
             Phase::RecordingResult { outcome: JobOutcome::Finished { .. } } => JobStatus::Committing,
             Phase::RecordingResult { outcome }
+            | Phase::StoppingTasks { outcome }
             | Phase::CleaningUp { outcome, .. }
             | Phase::Done { outcome } => match outcome {
                 JobOutcome::Finished { .. } => JobStatus::Finished,
@@ -149,8 +165,13 @@ impl JobMaster {
     }
 
     fn enter(&mut self, phase: Phase, out: &mut Outbox) {
+        self.change(out, |master| master.phase = phase);
+    }
+
+    /// Makes a change that may be one of the job's status.
+    fn change(&mut self, out: &mut Outbox, change: impl FnOnce(&mut Self)) {
         let before = self.status();
-        self.phase = phase;
+        change(self);
         let status = self.status();
         if status != before {
             out.note(Note::JobStatusChanged { token: self.token, status });
@@ -215,7 +236,8 @@ impl JobMaster {
             Message::PartitionReport(message) => self.partition_report(now, from, message, out),
             Message::UpdateTaskExecutionState(message) => self.task_state(now, from, message, out),
             Message::HeartbeatResponse(message) => self.heartbeat_response(now, from, &message, out),
-            Message::RequestSplit(message) => self.split_requested(from, &message, out),
+            Message::RequestSplit(message) => self.split_requested(now, from, &message, out),
+            Message::CancelJob(_) if from.actor == ActorId::Client => self.cancel(out),
             Message::RequestJobStatus(_) => self.report_status(from, out),
             _ => {}
         }
@@ -238,7 +260,7 @@ impl Actor for JobMaster {
             Event::Timer(HEARTBEAT) => self.heartbeat(now, out),
             Event::Timer(RECOVERY_TIMEOUT) => self.recovery_timed_out(now, out),
             Event::Timer(RESTART) => {
-                self.restart_pending = false;
+                self.change(out, |master| master.restart_at = None);
                 self.schedule(out);
             }
             Event::Timer(_) => {}

@@ -187,7 +187,7 @@ impl JobMaster {
     pub(super) fn store_recovered(&mut self, out: &mut Outbox) {
         let goes_on = matches!(
             self.phase,
-            Phase::Reconciling(_)
+            Phase::Reconciling
                 | Phase::LoggingRecovery { .. }
                 | Phase::Running
                 | Phase::DecidingCommit { .. }
@@ -213,8 +213,10 @@ impl JobMaster {
         });
         let finished: Vec<Finish> =
             self.execution.subtasks().filter_map(|(id, _)| self.execution.finish(id)).cloned().collect();
-        let coordinators = self.coordinators.iter();
-        let coordinators = coordinators.map(|(&vertex, coordinator)| (vertex, coordinator.checkpoint()));
+        let coordinators = self
+            .coordinators
+            .iter()
+            .filter_map(|(&vertex, coordinator)| Some((vertex, coordinator.checkpoint_coordinator()?)));
         JobEvent::BaseRecorded {
             initialized: initialized.collect(),
             finished,

@@ -18,14 +18,8 @@ use crate::note::Note;
 use crate::planted::PlantedBug;
 use crate::scheduler::{ExecutionGraph, RecoveredLog, fold};
 
+use super::shuffle_master::Reported;
 use super::{JobMaster, Phase, RECOVERY_TIMEOUT};
-
-/// What a recovery waits for.
-#[derive(Debug)]
-pub(super) struct Reconciling {
-    /// FLIP-383, "all partitions required to continue running".
-    required: BTreeSet<ResultPartitionId>,
-}
 
 impl JobMaster {
     pub(super) fn store_opened(&mut self, now: Time, replay: &Arc<Replay>, out: &mut Outbox) {
@@ -37,10 +31,12 @@ impl JobMaster {
             events = events.split_last().map_or(events, |(_, rest)| rest);
         }
         let mut damage = replay.damage.clone();
-        if let Err(reason) = self.restore(events) {
-            // The durable mark lets the next replay begin behind what this one could not believe.
+        if let Err(reason) = self.restore(events, out) {
+            // The durable mark lets the next replay begin behind what this one could not believe. A
+            // recovery that fails is no failure of the job: the restart strategy is not asked.
             self.execution = ExecutionGraph::new(Arc::clone(&self.execution.graph));
             self.coordinators.clear();
+            self.unrecovered.clear();
             self.record_event(JobEvent::HistoryDiscarded { reason: reason.clone() }, out);
             damage = Some(reason);
         }
@@ -54,22 +50,24 @@ impl JobMaster {
         let count = replay.events.len() as u64;
         out.note(Note::Replayed { token: self.token, events: count, finished, damage });
 
-        let required = self.execution.required_partitions().into_iter().collect();
-        self.enter(Phase::Reconciling(Reconciling { required }), out);
+        self.shuffle_master.expect(self.execution.required_partitions().into_iter().collect());
+        self.enter(Phase::Reconciling, out);
         out.set_timer(RECOVERY_TIMEOUT, now + self.boot.config.previous_worker_recovery_timeout);
         self.check_partitions(now, out);
     }
 
-    /// Brings execution graph and coordinators to where the log says they were.
-    fn restore(&mut self, events: &[JobEvent]) -> Result<(), String> {
+    /// Brings execution graph and coordinators to where the log says they were. What coordinators no
+    /// longer know is taken back, durably.
+    fn restore(&mut self, events: &[JobEvent], out: &mut Outbox) -> Result<(), String> {
         let log = fold(events, &self.execution.graph)?;
-        let RecoveredLog { initialized, finished, coordinators } = log;
+        let RecoveredLog { initialized, finished, coordinators, taken_back, unrecovered } = log;
         for (vertex, inputs) in initialized {
+            let parallelism = inputs.len() as u32;
             self.execution.initialize(vertex, inputs);
             self.create_coordinator(vertex);
-            if let (Some(snapshot), Some(coordinator)) =
-                (coordinators.get(&vertex), self.coordinators.get_mut(&vertex))
-            {
+            let Some(coordinator) = self.coordinators.get_mut(&vertex) else { continue };
+            coordinator.set_parallelism(parallelism);
+            if let Some(snapshot) = coordinators.get(&vertex) {
                 coordinator.reset_to_checkpoint(snapshot)?;
             }
         }
@@ -82,6 +80,12 @@ impl JobMaster {
         for id in unfinished.collect::<Vec<_>>() {
             self.give_splits_back(id);
         }
+        self.unrecovered = unrecovered;
+        if !taken_back.is_empty() {
+            let subtasks = taken_back.iter().copied().collect();
+            self.record_event(JobEvent::ExecutionVertexReset { subtasks }, out);
+        }
+        self.taken_back = taken_back;
         Ok(())
     }
 
@@ -102,23 +106,23 @@ impl JobMaster {
         }
     }
 
-    /// Ends the wait early once every required partition was reported.
+    /// Ends the wait early once every partition that is needed to go on was reported.
     pub(super) fn check_partitions(&mut self, now: Time, out: &mut Outbox) {
-        let Phase::Reconciling(Reconciling { required }) = &self.phase else { return };
-        let reported = &self.workers.reported;
-        if required.iter().all(|partition| reported.contains_key(partition))
-            || self.is_planted(PlantedBug::ForgetPartitions)
+        let reconciling = matches!(self.phase, Phase::Reconciling);
+        if reconciling && (self.shuffle_master.is_complete() || self.is_planted(PlantedBug::ForgetPartitions))
         {
             self.close_recovery_window(now, out);
         }
     }
 
-    /// Decides with the partitions that were reported; later reports are answered with a release.
+    /// Decides with the partitions that were reported; workers that come later with others are
+    /// rejected.
     pub(super) fn close_recovery_window(&mut self, now: Time, out: &mut Outbox) {
-        let Phase::Reconciling(Reconciling { required }) = &mut self.phase else { return };
-        let required = std::mem::take(required);
+        if !matches!(self.phase, Phase::Reconciling) {
+            return;
+        }
         out.cancel_timer(RECOVERY_TIMEOUT);
-        let reported = std::mem::take(&mut self.workers.reported);
+        let (reported, missing) = self.shuffle_master.take();
         for (&partition, (location, _)) in &reported {
             if self
                 .execution
@@ -128,15 +132,15 @@ impl JobMaster {
                 self.tracker.track(partition, *location);
             }
         }
-        let missing = required.into_iter().filter(|partition| !reported.contains_key(partition));
-        let roots: Vec<ExecutionVertexId> = missing.map(|partition| partition.producer.subtask).collect();
+        let mut roots: Vec<ExecutionVertexId> = std::mem::take(&mut self.taken_back).into_iter().collect();
+        roots.extend(missing.iter().map(|partition| partition.producer.subtask));
         if self.is_planted(PlantedBug::AcceptOlderAttempt) {
             self.accept_any_attempt(&reported);
         }
 
         let mut reset = BTreeSet::new();
         if !self.is_planted(PlantedBug::FinishWithoutPartitions) {
-            reset = self.execution.restart_set(&roots, &self.tracker);
+            reset = self.execution.restart_set(&roots, &self.tracker, &self.unrecovered);
             self.reset_subtasks(&reset, out);
         }
         let mut orphans: BTreeMap<ProcessId, Vec<ResultPartitionId>> = BTreeMap::new();
@@ -163,7 +167,7 @@ impl JobMaster {
     }
 
     /// [`PlantedBug::AcceptOlderAttempt`].
-    fn accept_any_attempt(&mut self, reported: &BTreeMap<ResultPartitionId, (ProcessId, Vec<u64>)>) {
+    fn accept_any_attempt(&mut self, reported: &Reported) {
         let unfinished =
             self.execution.subtasks().map(|(id, _)| id).filter(|&id| !self.execution.is_finished(id));
         for id in unfinished.collect::<Vec<_>>() {

@@ -1,28 +1,28 @@
 //! The running job: vertices are initialized when their inputs are finished, subtasks deployed when
 //! there is a slot, finishes accepted and recorded.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use crate::actor::{Outbox, Time};
-use crate::graph::Partitioner;
+use crate::coordinator::{CoordinatorSnapshot, SnapshotKind};
 use crate::ids::{
     Address, ExecutionAttemptId, ExecutionVertexId, IntermediateDataSetId, JobVertexId, ResultPartitionId,
 };
 use crate::job_event::{Finish, JobEvent};
 use crate::message::{
-    AddSplit, IndexRange, InputGateDescriptor, NoMoreSplits, PartitionWithMetrics, RequestSplit,
-    ResultPartitionDescriptor, ShuffleDescriptor, SubmitTask, TaskDeploymentDescriptor, TaskFailure,
-    TaskState, UpdateTaskExecutionState,
+    AddSplit, InputGateDescriptor, NoMoreSplits, PartitionWithMetrics, RequestSplit,
+    ResultPartitionDescriptor, SubmitTask, TaskDeploymentDescriptor, TaskFailure, TaskState,
+    UpdateTaskExecutionState,
 };
 use crate::note::Note;
 use crate::planted::PlantedBug;
-use crate::scheduler::{Bounds, Input, SubtaskState, decide_parallelism, input_ranges, subpartition_count};
+use crate::scheduler::{
+    Bounds, Input, InputRanges, ProducedInput, SubtaskState, UnreadableInput, decide, input_ranges,
+    subpartition_count,
+};
 
 use super::{JobMaster, Phase};
-
-/// Descriptors of a range of a data set's partitions, shared by all subtasks that read it.
-type Descriptors = BTreeMap<(IntermediateDataSetId, IndexRange), Arc<Vec<ShuffleDescriptor>>>;
 
 impl JobMaster {
     pub(super) fn run(&mut self, now: Time, out: &mut Outbox) {
@@ -34,7 +34,7 @@ impl JobMaster {
 
     /// Does whatever can be done now.
     pub(super) fn schedule(&mut self, out: &mut Outbox) {
-        if !matches!(self.phase, Phase::Running) || self.restart_pending {
+        if !matches!(self.phase, Phase::Running) || self.restart_at.is_some() {
             return;
         }
         for vertex in 0..self.execution.vertices.len() as u32 {
@@ -54,136 +54,135 @@ impl JobMaster {
 
     fn initialize(&mut self, vertex: JobVertexId, out: &mut Outbox) {
         self.create_coordinator(vertex);
-        let parallelism = self.parallelism(vertex);
-        let graph = &self.execution.graph;
-        let inputs: Vec<Input> = graph
-            .vertex(vertex)
-            .inputs
-            .iter()
-            .map(|&data_set| Input {
-                partitioner: graph.edge(data_set).partitioner,
-                partitions: self.execution.parallelism(graph.edge(data_set).producer).unwrap_or(1),
-                subpartitions: subpartition_count(graph, data_set, &self.boot.config),
-            })
-            .collect();
-        let Some(inputs) = input_ranges(&inputs, parallelism) else {
-            let name = &graph.vertex(vertex).name;
-            let reason = format!(
-                "{vertex} ({name}) cannot run with parallelism {parallelism}: an input has fewer subpartitions; \
-                 raise execution.batch.adaptive.auto-parallelism.max-parallelism or set the parallelism"
-            );
-            return self.fail_job(&reason, out);
+        let inputs: Vec<Input> =
+            self.execution.graph.vertex(vertex).inputs.iter().map(|&input| self.input(input)).collect();
+        let ranges = match self.parallelism(vertex) {
+            Some(parallelism) => input_ranges(&inputs, parallelism),
+            None => self.decide(vertex, &inputs),
         };
+        let inputs = match ranges {
+            Ok(ranges) => ranges,
+            Err(error) => {
+                let name = &self.execution.graph.vertex(vertex).name;
+                return self.fail_job(&format!("{vertex} ({name}) cannot be scheduled: {error}"), out);
+            }
+        };
+        let parallelism = inputs.len() as u32;
         self.execution.initialize(vertex, inputs.clone());
+        if let Some(coordinator) = self.coordinators.get_mut(&vertex) {
+            coordinator.set_parallelism(parallelism);
+        }
         out.note(Note::VertexInitialized { token: self.token, vertex, parallelism, inputs: inputs.clone() });
         self.record_event(JobEvent::ExecutionJobVertexInitialized { vertex, parallelism, inputs }, out);
     }
 
-    fn parallelism(&self, vertex: JobVertexId) -> u32 {
+    fn input(&self, data_set: IntermediateDataSetId) -> Input {
+        let graph = &self.execution.graph;
+        let edge = graph.edge(data_set);
+        let partitions = self.execution.parallelism(edge.producer).unwrap_or(1);
+        let subpartitions = subpartition_count(graph, data_set, partitions, &self.boot.config);
+        Input { partitioner: edge.partitioner, partitions, subpartitions }
+    }
+
+    /// The parallelism of a vertex for which what its producers wrote does not count: it was set, or
+    /// is that of the vertex that forwards to it, or that of a source.
+    fn parallelism(&self, vertex: JobVertexId) -> Option<u32> {
         let config = &self.boot.config;
         let known = self.execution.graph.vertex(vertex);
         if let Some(parallelism) = known.parallelism {
-            return parallelism;
+            return Some(parallelism);
         }
         if let Some(producer) = self.execution.forward_producer(vertex) {
-            return self.execution.parallelism(producer).unwrap_or(1);
+            return self.execution.parallelism(producer);
         }
+        let coordinator = self.coordinators.get(&vertex)?;
         let bounds = Bounds::of(known, config);
-        if let Some(coordinator) = self.coordinators.get(&vertex) {
-            let limit = match config.default_source_parallelism {
-                0 => bounds.max,
-                limit => limit.min(bounds.max),
-            };
-            return coordinator.split_count().clamp(1, limit);
-        }
-        let bytes = known.inputs.iter().map(|&input| self.execution.data_set_bytes(input)).sum();
-        decide_parallelism(bytes, config.avg_data_volume_per_task.0, bounds)
+        let limit = match config.default_source_parallelism {
+            0 => bounds.max,
+            limit => limit.min(bounds.max),
+        };
+        Some(coordinator.split_count().clamp(1, limit))
+    }
+
+    fn decide(&self, vertex: JobVertexId, inputs: &[Input]) -> Result<Vec<InputRanges>, UnreadableInput> {
+        let (config, known) = (&self.boot.config, self.execution.graph.vertex(vertex));
+        let produced = known.inputs.iter().zip(inputs).map(|(&data_set, &input)| ProducedInput {
+            input,
+            bytes: self.execution.subpartition_bytes(data_set, input.subpartitions),
+        });
+        let produced: Vec<ProducedInput> = produced.collect();
+        decide(&produced, config.avg_data_volume_per_task.0, Bounds::of(known, config))
     }
 
     fn deploy(&mut self, out: &mut Outbox) {
         let unchecked = self.is_planted(PlantedBug::FinishWithoutPartitions);
-        let ready: Vec<ExecutionVertexId> = self
-            .execution
-            .subtasks()
-            .filter(|(_, subtask)| subtask.state == SubtaskState::Created)
-            .map(|(id, _)| id)
-            .filter(|&id| unchecked || self.execution.is_consumable(id, &self.tracker))
-            .collect();
-        let mut descriptors = Descriptors::new();
-        for id in ready {
+        let mut created = VecDeque::new();
+        if unchecked {
+            let subtasks = self.execution.subtasks();
+            let waiting = subtasks.filter(|(_, subtask)| subtask.state == SubtaskState::Created);
+            created.extend(waiting.map(|(id, _)| id));
+        }
+        loop {
+            let ready = self.execution.next_ready(&mut self.tracker);
+            let Some(id) = (if unchecked { created.pop_front() } else { ready }) else { break };
             let Some(location) = self.slots.take() else { break };
             let attempt = self.execution.deploy(id, self.token, location);
-            let task = Box::new(self.descriptor(attempt, &mut descriptors));
+            let task = Box::new(self.descriptor(attempt));
             out.note(Note::Deployed { attempt, location });
             out.send(Address::worker(location), SubmitTask { token: self.token, task });
         }
     }
 
-    fn descriptor(&self, attempt: ExecutionAttemptId, shared: &mut Descriptors) -> TaskDeploymentDescriptor {
+    fn descriptor(&mut self, attempt: ExecutionAttemptId) -> TaskDeploymentDescriptor {
         let id = attempt.subtask;
-        let graph = &self.execution.graph;
+        let graph = Arc::clone(&self.execution.graph);
         let vertex = graph.vertex(id.vertex);
         let ranges = self
             .execution
             .initialized(id.vertex)
-            .map_or(&[][..], |initialized| initialized.inputs[id.subtask as usize].as_slice());
-        let inputs = vertex
-            .inputs
-            .iter()
-            .zip(ranges)
-            .map(|(&data_set, &(partitions, subpartitions))| InputGateDescriptor {
-                data_set,
-                partitions: Arc::clone(
-                    shared
-                        .entry((data_set, partitions))
-                        .or_insert_with(|| Arc::new(self.shuffle_descriptors(data_set, partitions))),
-                ),
-                subpartitions,
-            })
-            .collect();
+            .map_or_else(Vec::new, |initialized| initialized.inputs[id.subtask as usize].clone());
+        let gates = vertex.inputs.iter().zip(ranges).enumerate();
+        let inputs = gates.map(|(gate, (&data_set, (_, subpartitions)))| InputGateDescriptor {
+            data_set,
+            partitions: self.execution.shuffle_descriptors(id, gate, &self.tracker),
+            subpartitions,
+        });
+        let inputs = inputs.collect();
+        let parallelism = self.execution.parallelism(id.vertex).unwrap_or(1);
         let outputs = vertex.outputs.iter().map(|&data_set| ResultPartitionDescriptor {
             partition: ResultPartitionId { data_set, producer: attempt },
-            subpartitions: subpartition_count(graph, data_set, &self.boot.config),
+            subpartitions: subpartition_count(&graph, data_set, parallelism, &self.boot.config),
         });
         TaskDeploymentDescriptor {
             token: self.token,
             job: Arc::clone(&self.record),
             attempt,
-            parallelism: self.execution.parallelism(id.vertex).unwrap_or(1),
+            parallelism,
             inputs,
             outputs: outputs.collect(),
         }
     }
 
-    fn shuffle_descriptors(
-        &self,
-        data_set: IntermediateDataSetId,
-        partitions: IndexRange,
-    ) -> Vec<ShuffleDescriptor> {
-        let producer = self.execution.graph.edge(data_set).producer;
-        partitions
-            .indices()
-            .filter_map(|index| {
-                let finish = self.execution.finish(ExecutionVertexId::new(producer, index))?;
-                let partition = ResultPartitionId { data_set, producer: finish.attempt };
-                let location = self.tracker.get(partition)?.location;
-                Some(ShuffleDescriptor { partition, location })
-            })
-            .collect()
-    }
-
-    pub(super) fn split_requested(&mut self, from: Address, request: &RequestSplit, out: &mut Outbox) {
+    pub(super) fn split_requested(
+        &mut self,
+        now: Time,
+        from: Address,
+        request: &RequestSplit,
+        out: &mut Outbox,
+    ) {
         let RequestSplit { attempt, received } = *request;
         if self.execution.deployed_at(attempt) != Some(from.process) {
             return;
         }
         let Some(coordinator) = self.coordinators.get_mut(&attempt.subtask.vertex) else { return };
         match coordinator.split_after(attempt.subtask.subtask, received) {
-            Some(split) => {
+            Ok(Some(split)) => {
                 out.note(Note::SplitAssigned { attempt, split: split.id });
                 out.send(from, AddSplit { attempt, split });
             }
-            None => out.send(from, NoMoreSplits { attempt }),
+            Ok(None) => out.send(from, NoMoreSplits { attempt }),
+            // Who read what is not known any more, so nothing that was read can stay.
+            Err(reason) => self.fail_globally(now, &format!("the source of {attempt}: {reason}"), out),
         }
     }
 
@@ -202,6 +201,9 @@ impl JobMaster {
         if self.execution.deployed_at(attempt) != Some(from.process) {
             return self.release_results_of_others(from, state, out);
         }
+        if self.is_ending() {
+            return self.attempts_ended(&[attempt], out);
+        }
         match state {
             TaskState::Finished { partitions, .. } if !self.are_results(attempt, &partitions) => {
                 let message = format!("{attempt} finished with other results than its vertex has");
@@ -210,7 +212,7 @@ impl JobMaster {
             TaskState::Finished { partitions, committables, metrics, accumulators } => {
                 let location = from.process;
                 let finish = Finish { attempt, location, partitions, committables, metrics, accumulators };
-                self.accept_finish(finish, out);
+                self.accept_finish(now, finish, out);
             }
             TaskState::Failed(failure) => self.task_failed(now, attempt, &failure, out),
             TaskState::Canceled => {
@@ -237,30 +239,28 @@ impl JobMaster {
         }
     }
 
-    fn accept_finish(&mut self, finish: Finish, out: &mut Outbox) {
+    fn accept_finish(&mut self, now: Time, finish: Finish, out: &mut Outbox) {
         let (attempt, location) = (finish.attempt, finish.location);
         let id = attempt.subtask;
         self.slots.give_back(location);
         for partition in &finish.partitions {
             self.tracker.track(partition.partition, location);
         }
-        let coordinator = self.coordinators.get(&id.vertex);
-        let snapshot = coordinator.map(|coordinator| (id.vertex, coordinator.checkpoint()));
-        let event = JobEvent::ExecutionVertexFinished {
-            finish: finish.clone(),
-            coordinators: snapshot.into_iter().collect(),
-        };
-        let splits =
-            coordinator.map_or_else(Vec::new, |coordinator| coordinator.assigned(id.subtask).to_vec());
+        self.execution.set_finished(finish.clone());
+        let splits = self.coordinators.get(&id.vertex).map_or(&[][..], |c| c.assigned(id.subtask)).to_vec();
         let inputs = self.partitions_read_by(id);
-        self.execution.set_finished(finish);
+        let results: Vec<_> = finish.partitions.iter().map(|partition| partition.partition).collect();
         out.note(Note::FinishAccepted { attempt, splits, inputs });
+        let coordinators = self.snapshots_with(now, id.vertex);
+        let event = JobEvent::ExecutionVertexFinished { finish, coordinators };
         let sequence = if self.execution.is_vertex_finished(id.vertex) {
             self.record_last_finish(event, out)
         } else {
             self.record_event(event, out)
         };
-        let consumed = self.consumed_by(id);
+        let mut consumed = self.consumed_by(id);
+        // A determinate subtask that ran again may have results that all have read before.
+        consumed.extend(results.into_iter().filter(|p| !self.execution.is_needed(p.data_set, p.index())));
         if self.is_planted(PlantedBug::ReleaseTooEarly) {
             self.release_unneeded(consumed, out);
         } else {
@@ -269,34 +269,41 @@ impl JobMaster {
         self.schedule(out);
     }
 
+    /// The coordinators' snapshots that are recorded with a finish of the vertex.
+    fn snapshots_with(&mut self, now: Time, vertex: JobVertexId) -> Vec<(JobVertexId, CoordinatorSnapshot)> {
+        let source = self.execution.graph.vertex(vertex).source.as_ref();
+        if source.is_some_and(|source| source.snapshot_kind() == SnapshotKind::Supported) {
+            self.snapshots.finished(vertex);
+        }
+        let last_of_vertex = self.execution.is_vertex_finished(vertex);
+        let due = self.snapshots.due(now, self.boot.config.snapshot_min_pause, last_of_vertex);
+        let snapshot = |vertex| Some((vertex, self.coordinators.get(&vertex)?.checkpoint_coordinator()?));
+        due.into_iter().filter_map(snapshot).collect()
+    }
+
     /// The partitions that a subtask reads, by gate.
     fn partitions_read_by(&self, id: ExecutionVertexId) -> Vec<Vec<ResultPartitionId>> {
-        let mut gates: Vec<Vec<ResultPartitionId>> = Vec::new();
-        let inputs = &self.execution.graph.vertex(id.vertex).inputs;
-        for &input in inputs {
-            let of_gate = self.execution.producers(id).filter(|(data_set, _)| *data_set == input);
-            let partitions = of_gate.filter_map(|(data_set, producer)| {
-                let finish = self.execution.finish(producer)?;
-                Some(ResultPartitionId { data_set, producer: finish.attempt })
-            });
-            gates.push(partitions.collect());
+        let mut gates: BTreeMap<IntermediateDataSetId, Vec<ResultPartitionId>> = BTreeMap::new();
+        for (data_set, producer) in self.execution.producers(id) {
+            gates.entry(data_set).or_default().extend(self.result_of(data_set, producer));
         }
-        gates
+        let inputs = &self.execution.graph.vertex(id.vertex).inputs;
+        inputs.iter().map(|input| gates.remove(input).unwrap_or_default()).collect()
     }
 
     /// The partitions of which this subtask was the last consumer to finish.
     fn consumed_by(&self, id: ExecutionVertexId) -> Vec<ResultPartitionId> {
-        let all_finished = self.execution.is_vertex_finished(id.vertex);
-        let shared = |data_set| self.execution.graph.edge(data_set).partitioner != Partitioner::Forward;
-        self.execution
-            .producers(id)
-            .filter(|&(data_set, _)| all_finished || !shared(data_set))
-            .filter(|&(data_set, producer)| !self.execution.is_needed(data_set, producer.subtask))
-            .filter_map(|(data_set, producer)| {
-                let finish = self.execution.finish(producer)?;
-                Some(ResultPartitionId { data_set, producer: finish.attempt })
-            })
-            .collect()
+        let consumed = self.execution.consumed_by(id);
+        consumed.filter_map(|(data_set, producer)| self.result_of(data_set, producer)).collect()
+    }
+
+    fn result_of(
+        &self,
+        data_set: IntermediateDataSetId,
+        producer: ExecutionVertexId,
+    ) -> Option<ResultPartitionId> {
+        let producer = self.execution.finish(producer)?.attempt;
+        Some(ResultPartitionId { data_set, producer })
     }
 
     fn task_failed(

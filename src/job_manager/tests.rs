@@ -1,7 +1,12 @@
 //! The JobMaster called by hand. The job is a source of two splits, read by a sink of two subtasks
 //! over a hash exchange; there are two TaskManagers of one slot.
 
+mod adaptive;
+mod cancel;
 mod commit;
+mod coordinators;
+mod failures;
+mod late_workers;
 mod recovery;
 mod running;
 mod store;
@@ -11,9 +16,9 @@ use bytes::Bytes;
 use super::*;
 use crate::actor::{DiskOpId, Effect, ExitStatus};
 use crate::config::Configuration;
-use crate::coordinator::SplitEnumeratorFactory;
+use crate::coordinator::{SplitAssignment, SplitEnumeratorFactory};
 use crate::disk::{DirectoryEntry, DiskOp, DiskOutput, DiskResult};
-use crate::graph::{JobEdge, JobVertex, Partitioner};
+use crate::graph::{Determinacy, JobEdge, JobVertex, Partitioner};
 use crate::ids::{
     ExecutionAttemptId, ExecutionVertexId, IntermediateDataSetId, ProcessId, ResultPartitionId, SessionId,
 };
@@ -49,7 +54,28 @@ impl SplitEnumeratorFactory for TwoSplits {
     }
 }
 
-fn graph() -> Arc<JobGraph> {
+/// The same splits, with another enumerator.
+struct OtherKind(SplitAssignment, bool);
+
+impl SplitEnumeratorFactory for OtherKind {
+    fn splits(&self) -> Vec<SourceSplit> {
+        TwoSplits.splits()
+    }
+
+    fn assignment(&self) -> SplitAssignment {
+        self.0
+    }
+
+    fn supports_batch_snapshot(&self) -> bool {
+        self.1
+    }
+}
+
+fn graph(source: Arc<dyn SplitEnumeratorFactory>) -> Arc<JobGraph> {
+    graph_of(source, Determinacy::Indeterminate)
+}
+
+fn graph_of(source: Arc<dyn SplitEnumeratorFactory>, determinacy: Determinacy) -> Arc<JobGraph> {
     let vertex = |id, source: Option<Arc<dyn SplitEnumeratorFactory>>, inputs, outputs| JobVertex {
         id,
         name: format!("{id}"),
@@ -58,14 +84,14 @@ fn graph() -> Arc<JobGraph> {
         inputs,
         outputs,
         source,
-        determinacy: crate::graph::Determinacy::Indeterminate,
+        determinacy,
         recovery_obstacles: vec![],
         body: Arc::new(Nothing),
     };
     Arc::new(JobGraph {
         name: "two".to_owned(),
         vertices: vec![
-            vertex(SOURCE, Some(Arc::new(TwoSplits)), vec![], vec![EXCHANGE]),
+            vertex(SOURCE, Some(source), vec![], vec![EXCHANGE]),
             vertex(SINK, None, vec![EXCHANGE], vec![]),
         ],
         edges: vec![JobEdge {
@@ -97,12 +123,25 @@ fn committable(attempt: ExecutionAttemptId) -> Committable {
 
 struct Fixture {
     master: JobMaster,
+    now: Time,
     /// Effects since the last `take`.
     effects: Vec<Effect>,
 }
 
 impl Fixture {
     fn new(options: &[(&str, &str)]) -> Self {
+        Self::with_source(options, Arc::new(TwoSplits))
+    }
+
+    fn with_source(options: &[(&str, &str)], source: Arc<dyn SplitEnumeratorFactory>) -> Self {
+        Self::with_graph(options, graph(source))
+    }
+
+    fn of(determinacy: Determinacy, options: &[(&str, &str)]) -> Self {
+        Self::with_graph(options, graph_of(Arc::new(TwoSplits), determinacy))
+    }
+
+    fn with_graph(options: &[(&str, &str)], graph: Arc<JobGraph>) -> Self {
         let mut config = Configuration::default();
         config.set("execution.batch.job-recovery.enabled", "true").unwrap();
         for (key, value) in options {
@@ -110,12 +149,13 @@ impl Fixture {
         }
         let boot = Boot { process: ProcessId::JobManager, session: SessionId(3), config, volumes: vec![] };
         let record = JobRecord { name: "two".to_owned(), arguments: vec![], fingerprint: 1 };
-        Self { master: JobMaster::with_graph(&boot, record, graph()), effects: Vec::new() }
+        let master = JobMaster::with_graph(&boot, record, graph);
+        Self { master, now: Time(0), effects: Vec::new() }
     }
 
     fn event(&mut self, event: Event) {
         let mut out = Outbox::new();
-        self.master.handle(Time(0), event, &mut out);
+        self.master.handle(self.now, event, &mut out);
         self.effects.extend(out.take());
     }
 
@@ -152,6 +192,26 @@ impl Fixture {
             Message::WriteJobEvent(message) => Some(JobEvent::clone(&message.event)),
             _ => None,
         })
+    }
+
+    /// What was asked to be recorded as the job's end.
+    fn outcomes(&self) -> Vec<JobOutcome> {
+        self.sent(|_, message| match message {
+            Message::RecordJobResult(message) => Some(message.outcome.clone()),
+            _ => None,
+        })
+    }
+
+    fn cancelled(&self) -> Vec<ExecutionAttemptId> {
+        self.sent(|_, message| match message {
+            Message::CancelTask(message) => Some(message.attempt),
+            _ => None,
+        })
+    }
+
+    fn fail(&mut self, attempt: ExecutionAttemptId, missing: Option<ResultPartitionId>) {
+        let failure = TaskFailure { message: "boom".to_owned(), missing };
+        self.state(attempt, TaskState::Failed(failure));
     }
 
     fn kinds(&self) -> Vec<&'static str> {
@@ -244,7 +304,7 @@ fn finished(vertex: JobVertexId, subtask: u32) -> JobEvent {
         metrics: IoMetrics::default(),
         accumulators: [].into(),
     };
-    let snapshot = (vertex == SOURCE).then(|| (SOURCE, coordinator.checkpoint()));
+    let snapshot = (vertex == SOURCE).then(|| (SOURCE, coordinator.checkpoint_coordinator().unwrap()));
     JobEvent::ExecutionVertexFinished { finish, coordinators: snapshot.into_iter().collect() }
 }
 

@@ -20,8 +20,6 @@ pub(super) struct Workers {
     registered: BTreeMap<ProcessId, Worker>,
     /// Registrations that arrived before this incarnation knew that it leads.
     early: BTreeMap<ProcessId, RegisterTaskManager>,
-    /// Partitions reported before the recovery window closes: where, and bytes by subpartition.
-    pub(super) reported: BTreeMap<ResultPartitionId, (ProcessId, Vec<u64>)>,
 }
 
 #[derive(Debug)]
@@ -59,7 +57,7 @@ impl JobMaster {
         if message.token != self.token {
             return; // The HA service tells the TaskManager who leads.
         }
-        let RegisterTaskManager { process, session, slots, retains, .. } = *message;
+        let RegisterTaskManager { process, session, slots, retains, holds, .. } = *message;
         let executor = Address::worker(process);
         if self.boot.config.job_recovery_enabled && !retains {
             // It would drop at the next crash what recovery then waits for (hazard B52).
@@ -69,13 +67,20 @@ impl JobMaster {
             out.send(executor, RegistrationRejected { token: self.token, session, reason, too_late: false });
             return;
         }
+        let known = self.workers.is_session(process, session);
+        if holds && !known && self.is_recovery_over() {
+            // FLIP-383: "only TMs connected within this period will be accepted".
+            let reason = "the recovery did not wait any longer for the partitions that it kept".to_owned();
+            out.send(executor, RegistrationRejected { token: self.token, session, reason, too_late: true });
+            return;
+        }
         out.send(executor, RegistrationSuccess { token: self.token, session });
-        if matches!(self.phase, Phase::Done { .. } | Phase::CleaningUp { .. }) {
+        if matches!(self.phase, Phase::Done { .. } | Phase::CleaningUp { .. } | Phase::StoppingTasks { .. }) {
             out.send(executor, JobTerminated { token: self.token });
             return;
         }
         out.send(executor, GetAndRetainPartitionWithMetrics { token: self.token });
-        if self.workers.is_session(process, session) {
+        if known {
             return;
         }
         if self.workers.is_registered(process) {
@@ -85,6 +90,17 @@ impl JobMaster {
         self.slots.add(process, slots);
         out.note(Note::TaskManagerRegistered { process });
         self.schedule(out);
+    }
+
+    /// Whether it is decided which of the partitions that earlier leaders left are of use.
+    const fn is_recovery_over(&self) -> bool {
+        matches!(
+            self.phase,
+            Phase::LoggingRecovery { .. }
+                | Phase::Running
+                | Phase::DecidingCommit { .. }
+                | Phase::Committing(_)
+        )
     }
 
     pub(super) fn partition_report(
@@ -100,7 +116,7 @@ impl JobMaster {
         }
         self.heard_from(now, process, message.session);
         let before_recovery_ends =
-            matches!(self.phase, Phase::RecordingJob | Phase::OpeningStore | Phase::Reconciling(_));
+            matches!(self.phase, Phase::RecordingJob | Phase::OpeningStore | Phase::Reconciling);
         if before_recovery_ends {
             let partitions = message.partitions.into_iter();
             let (partitions, foreign): (Vec<_>, Vec<_>) =
@@ -109,8 +125,7 @@ impl JobMaster {
                 let foreign = foreign.into_iter().map(|p| p.partition).collect();
                 self.send_releases([(process, foreign)].into(), out);
             }
-            let partitions = partitions.into_iter();
-            self.workers.reported.extend(partitions.map(|p| (p.partition, (process, p.subpartition_bytes))));
+            self.shuffle_master.add(process, partitions);
             self.check_partitions(now, out);
         } else {
             let untracked = message.partitions.iter().map(|p| p.partition);
@@ -133,6 +148,7 @@ impl JobMaster {
     }
 
     /// What runs there and should not was cancelled by a message that got lost: it is cancelled again.
+    /// Once the job's end is decided that is everything.
     pub(super) fn heartbeat_response(
         &mut self,
         now: Time,
@@ -146,7 +162,7 @@ impl JobMaster {
         }
         self.heard_from(now, process, message.session);
         for &attempt in &message.attempts {
-            if self.execution.deployed_at(attempt) != Some(process) {
+            if self.execution.deployed_at(attempt) != Some(process) || self.is_ending() {
                 out.send(from, CancelTask { token: self.token, attempt });
             }
         }
@@ -159,30 +175,33 @@ impl JobMaster {
         for process in silent.map(|(&process, _)| process).collect::<Vec<_>>() {
             self.lose_worker(now, process, "its heartbeat timed out", out);
         }
+        let mut attempts: BTreeMap<ProcessId, Vec<ExecutionAttemptId>> = BTreeMap::new();
+        for (location, attempt) in self.deployed() {
+            attempts.entry(location).or_default().push(attempt);
+        }
         for process in self.workers.processes() {
-            let attempts = self.attempts_at(process);
+            let attempts = attempts.remove(&process).unwrap_or_default();
             out.send(Address::worker(process), HeartbeatRequest { token: self.token, attempts });
         }
         out.set_timer(HEARTBEAT, now + self.boot.config.heartbeat_interval);
     }
 
-    fn attempts_at(&self, process: ProcessId) -> Vec<ExecutionAttemptId> {
-        self.execution
-            .subtasks()
-            .filter_map(|(_, subtask)| match subtask.state {
-                SubtaskState::Deployed { attempt, location } if location == process => Some(attempt),
-                _ => None,
-            })
-            .collect()
+    /// Every attempt that runs, and where.
+    fn deployed(&self) -> impl Iterator<Item = (ProcessId, ExecutionAttemptId)> {
+        self.execution.subtasks().filter_map(|(_, subtask)| match subtask.state {
+            SubtaskState::Deployed { attempt, location } => Some((location, attempt)),
+            _ => None,
+        })
     }
 
     fn lose_worker(&mut self, now: Time, process: ProcessId, reason: &str, out: &mut Outbox) {
         self.workers.registered.remove(&process);
-        self.workers.reported.retain(|_, (location, _)| *location != process);
+        self.shuffle_master.remove(process);
         self.slots.remove(process);
         self.tracker.untrack_location(process);
         out.note(Note::TaskManagerLost { process, reason: reason.to_owned() });
-        let attempts = self.attempts_at(process);
+        let here = self.deployed().filter(|(location, _)| *location == process);
+        let attempts: Vec<_> = here.map(|(_, attempt)| attempt).collect();
         self.fail(now, &attempts, &format!("{process} was lost: {reason}"), out);
     }
 }

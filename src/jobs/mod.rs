@@ -1,5 +1,6 @@
 //! The jobs that come with the engine.
 
+mod dataflow;
 mod line_items;
 mod lineitem_by_ship_date;
 mod lineitem_totals;
@@ -10,6 +11,7 @@ use crate::config::MAX_PARALLELISM;
 /// All of them.
 pub fn registry() -> Program {
     Program::new()
+        .register("dataflow", "Generated rows through the stages of a plan, as CSV.", dataflow::describe)
         .register(
             "lineitem-by-ship-date",
             "Small line items of TPC-H, sorted by ship date within each part, as CSV.",

@@ -10,7 +10,7 @@ use crate::api::Record;
 use crate::task::BodyError;
 
 use super::OperatorContext;
-use super::tail::{ForwardTail, RebalanceTail};
+use super::tail::{RoundRobinTail, SingleTail};
 
 pub type LocalFuture<'a> = Pin<Box<dyn Future<Output = Result<(), BodyError>> + 'a>>;
 
@@ -54,16 +54,18 @@ pub type Fan = fn(Vec<AnyPush>) -> AnyPush;
 #[derive(Clone)]
 pub struct RecordType {
     pub fan: Fan,
-    pub forward: Tail,
-    pub rebalance: Tail,
+    /// Of forward and broadcast edges.
+    pub single: Tail,
+    /// Of rebalance and rescale edges.
+    pub round_robin: Tail,
 }
 
 impl RecordType {
     pub fn of<T: Record>() -> Self {
         Self {
             fan: fan::<T>,
-            forward: Arc::new(|context, output| AnyPush::new(ForwardTail::<T>::new(context, output))),
-            rebalance: Arc::new(|context, output| AnyPush::new(RebalanceTail::<T>::new(context, output))),
+            single: Arc::new(|context, output| AnyPush::new(SingleTail::<T>::new(context, output))),
+            round_robin: Arc::new(|context, output| AnyPush::new(RoundRobinTail::<T>::new(context, output))),
         }
     }
 }

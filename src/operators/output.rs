@@ -68,6 +68,12 @@ impl<T> Out<T> {
         self.push.set(Some(push));
     }
 
+    /// Adds to a sum of the whole job (Flink's LongCounter). It counts when this attempt is accepted as
+    /// its subtask's finish, and then once, whatever is lost and recovered afterwards.
+    pub fn add_to_accumulator(&self, name: &str, value: i64) {
+        self.context.task().add_to_accumulator(name, value);
+    }
+
     async fn deliver(&self, push: &mut Box<dyn Push<T>>, record: T) -> Result<(), BodyError> {
         let mut next = Some(record);
         while let Some(record) = next {

@@ -3,11 +3,12 @@
 //!
 //! With `n` subpartitions (which is not always the consumer's parallelism: a consumer subtask may
 //! read several), numbered from 0, the subpartition of a record is
-//! - **Forward**: 0;
+//! - **Forward** and **Broadcast**: 0, the only one; every consumer subtask of a broadcast reads it;
 //! - **Hash**: `xxh3_64(bytes) mod n`, where `xxh3_64` is XXH3 with 64 bits, without seed or secret, and
 //!   `bytes` is the postcard encoding of the record's key and nothing else;
-//! - **Rebalance**: `(s + i) mod n` for the `i`-th record, from 0, that producer subtask `s` sends
-//!   over this edge.
+//! - **Rebalance** and **Rescale**: `(s + i) mod n` for the `i`-th record, from 0, that producer
+//!   subtask `s` sends over this edge. The two differ in `n` and in who reads: a rescale has as many
+//!   subpartitions as one producer has consumers.
 //!
 //! So an attempt deals records that it sees in the same order as an earlier one in the same way.
 
@@ -78,18 +79,19 @@ fn encode<T: Serialize>(value: &T, bytes: &mut Vec<u8>) -> Result<(), postcard::
     Ok(())
 }
 
-pub(super) struct ForwardTail<T> {
+/// Forward and broadcast.
+pub(super) struct SingleTail<T> {
     encoder: Encoder,
     record: PhantomData<fn(T)>,
 }
 
-impl<T> ForwardTail<T> {
+impl<T> SingleTail<T> {
     pub(super) fn new(context: &OperatorContext, output: usize) -> Self {
         Self { encoder: Encoder::new(context, output), record: PhantomData }
     }
 }
 
-impl<T: Serialize> Push<T> for ForwardTail<T> {
+impl<T: Serialize> Push<T> for SingleTail<T> {
     fn push(&mut self, record: T) -> Result<(), BodyError> {
         self.encoder.emit(&record, 0)
     }
@@ -103,13 +105,14 @@ impl<T: Serialize> Push<T> for ForwardTail<T> {
     }
 }
 
-pub(super) struct RebalanceTail<T> {
+/// Rebalance and rescale.
+pub(super) struct RoundRobinTail<T> {
     encoder: Encoder,
     next: u32,
     record: PhantomData<fn(T)>,
 }
 
-impl<T> RebalanceTail<T> {
+impl<T> RoundRobinTail<T> {
     pub(super) fn new(context: &OperatorContext, output: usize) -> Self {
         let encoder = Encoder::new(context, output);
         let next = context.task().subtask() % encoder.subpartitions;
@@ -117,7 +120,7 @@ impl<T> RebalanceTail<T> {
     }
 }
 
-impl<T: Serialize> Push<T> for RebalanceTail<T> {
+impl<T: Serialize> Push<T> for RoundRobinTail<T> {
     fn push(&mut self, record: T) -> Result<(), BodyError> {
         self.encoder.emit(&record, self.next)?;
         self.next = (self.next + 1) % self.encoder.subpartitions;

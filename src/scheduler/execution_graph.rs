@@ -1,15 +1,19 @@
-//! The execution graph: the job graph with decided parallelisms and the state of every subtask.
+//! The execution graph: the job graph with decided parallelisms and the state of every subtask. What
+//! many subtasks have in common is counted when one of them changes, so that no question that is
+//! asked at every finish looks at all of them.
 
 use std::sync::Arc;
 
-use crate::graph::{JobGraph, Partitioner};
+use crate::graph::{JobGraph, JobVertex, Partitioner};
 use crate::ids::{
     ExecutionAttemptId, ExecutionVertexId, FencingToken, IntermediateDataSetId, JobVertexId, ProcessId,
     ResultPartitionId,
 };
 use crate::job_event::Finish;
 
-use super::{InputRanges, PartitionTracker};
+use super::InputRanges;
+use super::partition_group::InputGate;
+use super::readiness::Readiness;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SubtaskState {
@@ -30,6 +34,15 @@ pub struct ExecutionVertex {
     attempts: u32,
 }
 
+impl ExecutionVertex {
+    pub const fn finish(&self) -> Option<&Finish> {
+        match &self.state {
+            SubtaskState::Finished(finish) => Some(finish),
+            SubtaskState::Created | SubtaskState::Deployed { .. } => None,
+        }
+    }
+}
+
 /// A job vertex; it has subtasks once it is initialized.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExecutionJobVertex {
@@ -42,12 +55,17 @@ pub struct Initialized {
     /// By subtask and input edge.
     pub inputs: Vec<InputRanges>,
     pub subtasks: Vec<ExecutionVertex>,
+    /// Subtasks that are finished.
+    finished: u32,
+    /// By input edge: who reads what.
+    pub(super) gates: Vec<InputGate>,
 }
 
 #[derive(Debug)]
 pub struct ExecutionGraph {
     pub graph: Arc<JobGraph>,
     pub vertices: Vec<ExecutionJobVertex>,
+    pub(super) readiness: Readiness,
 }
 
 impl ExecutionGraph {
@@ -57,13 +75,40 @@ impl ExecutionGraph {
             .iter()
             .map(|vertex| ExecutionJobVertex { id: vertex.id, initialized: None })
             .collect();
-        Self { graph, vertices }
+        let readiness = Readiness { available: vec![Vec::new(); graph.edges.len()], ..Readiness::default() };
+        Self { graph, vertices, readiness }
     }
 
     pub fn initialize(&mut self, vertex: JobVertexId, inputs: Vec<InputRanges>) {
-        let subtasks =
-            inputs.iter().map(|_| ExecutionVertex { state: SubtaskState::Created, attempts: 0 }).collect();
-        self.vertices[vertex.0 as usize].initialized = Some(Initialized { inputs, subtasks });
+        let graph = Arc::clone(&self.graph);
+        let JobVertex { inputs: consumed, outputs, .. } = graph.vertex(vertex);
+        let created = ExecutionVertex { state: SubtaskState::Created, attempts: 0 };
+        let subtasks = vec![created; inputs.len()];
+        let ids = (0..inputs.len() as u32).map(|subtask| ExecutionVertexId::new(vertex, subtask));
+        self.readiness.candidates.extend(ids);
+        let initialized = Initialized { inputs, subtasks, finished: 0, gates: Vec::new() };
+        for &data_set in outputs {
+            self.readiness.available[data_set.0 as usize] = vec![false; initialized.subtasks.len()];
+        }
+        self.vertices[vertex.0 as usize].initialized = Some(initialized);
+        self.group_inputs(vertex, consumed);
+        for &data_set in outputs {
+            let consumer = graph.edge(data_set).consumer;
+            self.group_inputs(consumer, &graph.vertex(consumer).inputs);
+        }
+    }
+
+    /// Finds out who reads what, if the vertex is initialized.
+    fn group_inputs(&mut self, vertex: JobVertexId, data_sets: &[IntermediateDataSetId]) {
+        let Some(initialized) = &mut self.vertices[vertex.0 as usize].initialized else { return };
+        let gates = data_sets.iter().enumerate().map(|(gate, data_set)| {
+            InputGate::new(
+                initialized.inputs.iter().map(|ranges| ranges.get(gate).map(|&(partitions, _)| partitions)),
+                &self.readiness.available[data_set.0 as usize],
+                |subtask| initialized.subtasks[subtask as usize].finish().is_some(),
+            )
+        });
+        initialized.gates = gates.collect();
     }
 
     pub fn initialized(&self, vertex: JobVertexId) -> Option<&Initialized> {
@@ -76,11 +121,6 @@ impl ExecutionGraph {
 
     pub fn subtask(&self, id: ExecutionVertexId) -> Option<&ExecutionVertex> {
         self.initialized(id.vertex)?.subtasks.get(id.subtask as usize)
-    }
-
-    fn subtask_mut(&mut self, id: ExecutionVertexId) -> Option<&mut ExecutionVertex> {
-        let vertex = self.vertices.get_mut(id.vertex.0 as usize)?;
-        vertex.initialized.as_mut()?.subtasks.get_mut(id.subtask as usize)
     }
 
     /// All subtasks of initialized vertices, in topological order.
@@ -97,10 +137,7 @@ impl ExecutionGraph {
     }
 
     pub fn finish(&self, id: ExecutionVertexId) -> Option<&Finish> {
-        match &self.subtask(id)?.state {
-            SubtaskState::Finished(finish) => Some(finish),
-            _ => None,
-        }
+        self.subtask(id)?.finish()
     }
 
     pub fn is_finished(&self, id: ExecutionVertexId) -> bool {
@@ -108,9 +145,8 @@ impl ExecutionGraph {
     }
 
     pub fn is_vertex_finished(&self, vertex: JobVertexId) -> bool {
-        self.initialized(vertex).is_some_and(|initialized| {
-            initialized.subtasks.iter().all(|subtask| matches!(subtask.state, SubtaskState::Finished(_)))
-        })
+        self.initialized(vertex)
+            .is_some_and(|initialized| initialized.finished as usize == initialized.subtasks.len())
     }
 
     pub fn is_job_finished(&self) -> bool {
@@ -132,36 +168,66 @@ impl ExecutionGraph {
         epoch: FencingToken,
         location: ProcessId,
     ) -> ExecutionAttemptId {
-        let subtask = self.subtask_mut(id).expect("only subtasks of this graph are deployed");
+        let vertex =
+            self.vertices.get_mut(id.vertex.0 as usize).and_then(|vertex| vertex.initialized.as_mut());
+        let subtask = vertex.and_then(|vertex| vertex.subtasks.get_mut(id.subtask as usize));
+        let subtask = subtask.expect("only subtasks of this graph are deployed");
         subtask.attempts += 1;
         let attempt = ExecutionAttemptId { subtask: id, epoch, number: subtask.attempts };
-        subtask.state = SubtaskState::Deployed { attempt, location };
+        self.set_state(id, SubtaskState::Deployed { attempt, location });
         attempt
     }
 
     pub fn set_finished(&mut self, finish: Finish) {
-        if let Some(subtask) = self.subtask_mut(finish.attempt.subtask) {
-            subtask.state = SubtaskState::Finished(finish);
-        }
+        self.set_state(finish.attempt.subtask, SubtaskState::Finished(finish));
     }
 
     /// The subtask will run again. Returns what it was before.
     pub fn reset(&mut self, id: ExecutionVertexId) -> Option<SubtaskState> {
-        let subtask = self.subtask_mut(id)?;
-        Some(std::mem::replace(&mut subtask.state, SubtaskState::Created))
+        self.set_state(id, SubtaskState::Created)
     }
 
-    /// The subtasks that read partition `index` of a data set; `None` while the consumer is not
-    /// initialized.
+    /// The only way to another state; returns the one before.
+    fn set_state(&mut self, id: ExecutionVertexId, state: SubtaskState) -> Option<SubtaskState> {
+        let initialized = self.vertices.get_mut(id.vertex.0 as usize)?.initialized.as_mut()?;
+        let subtask = initialized.subtasks.get_mut(id.subtask as usize)?;
+        if state == SubtaskState::Created {
+            self.readiness.candidates.insert(id);
+        } else {
+            self.readiness.candidates.remove(&id);
+        }
+        let before = std::mem::replace(&mut subtask.state, state);
+        let was_finished = matches!(before, SubtaskState::Finished(_));
+        let is_finished = subtask.finish().is_some();
+        if was_finished || is_finished {
+            self.readiness.changed.push(id);
+        }
+        if was_finished != is_finished {
+            let count = |unfinished: &mut u32| if is_finished { *unfinished -= 1 } else { *unfinished += 1 };
+            let groups = initialized.gates.iter_mut().filter_map(|gate| gate.of_subtask_mut(id.subtask));
+            groups.for_each(|group| count(&mut group.unfinished));
+            if is_finished {
+                initialized.finished += 1;
+            } else {
+                initialized.finished -= 1;
+            }
+        }
+        Some(before)
+    }
+
+    /// The subtasks that read partition `index` of a data set, rising; `None` while the consumer is
+    /// not initialized.
     pub fn consumers(&self, data_set: IntermediateDataSetId, index: u32) -> Option<Vec<ExecutionVertexId>> {
-        let edge = self.graph.edge(data_set);
-        let gate = self.gate(data_set);
-        let initialized = self.initialized(edge.consumer)?;
-        let reads = |inputs: &InputRanges| {
-            inputs.get(gate).is_some_and(|(partitions, _)| partitions.indices().contains(&index))
-        };
-        let readers = initialized.inputs.iter().enumerate().filter(|(_, inputs)| reads(inputs));
-        Some(readers.map(|(i, _)| ExecutionVertexId::new(edge.consumer, i as u32)).collect())
+        let consumer = self.graph.edge(data_set).consumer;
+        let groups = self.consuming_gate(data_set)?.of_partition(index);
+        let mut readers: Vec<u32> = groups.flat_map(|group| group.consumers.iter().copied()).collect();
+        readers.sort_unstable();
+        Some(readers.into_iter().map(|subtask| ExecutionVertexId::new(consumer, subtask)).collect())
+    }
+
+    fn consuming_gate(&self, data_set: IntermediateDataSetId) -> Option<&InputGate> {
+        let consumer = self.graph.edge(data_set).consumer;
+        self.initialized(consumer)?.gates.get(self.gate(data_set))
     }
 
     /// The producers whose partitions a subtask reads, with the data set of each, in gate order.
@@ -179,7 +245,7 @@ impl ExecutionGraph {
     }
 
     /// Position of an edge among its consumer's inputs.
-    fn gate(&self, data_set: IntermediateDataSetId) -> usize {
+    pub(super) fn gate(&self, data_set: IntermediateDataSetId) -> usize {
         let consumer = self.graph.edge(data_set).consumer;
         self.graph.vertex(consumer).inputs.iter().position(|&input| input == data_set).unwrap_or(usize::MAX)
     }
@@ -192,33 +258,39 @@ impl ExecutionGraph {
 
     /// Whether some consumer of the partition has not finished, or is not even known.
     pub fn is_needed(&self, data_set: IntermediateDataSetId, index: u32) -> bool {
-        self.consumers(data_set, index)
-            .is_none_or(|readers| readers.iter().any(|&reader| !self.is_finished(reader)))
+        self.consuming_gate(data_set)
+            .is_none_or(|gate| gate.of_partition(index).any(|group| group.unfinished > 0))
+    }
+
+    /// Of the partitions that a subtask reads, those that no consumer needs any more, in gate order.
+    pub fn consumed_by(
+        &self,
+        id: ExecutionVertexId,
+    ) -> impl Iterator<Item = (IntermediateDataSetId, ExecutionVertexId)> {
+        let gates = self.initialized(id.vertex).map_or(&[][..], |initialized| initialized.gates.as_slice());
+        let inputs = &self.graph.vertex(id.vertex).inputs;
+        let groups = inputs.iter().zip(gates).filter_map(move |(&data_set, gate)| {
+            let group = gate.of_subtask(id.subtask).filter(|group| group.unfinished == 0)?;
+            Some((data_set, group))
+        });
+        groups.flat_map(move |(data_set, group)| {
+            let producer = self.graph.edge(data_set).producer;
+            let unneeded = group.partitions.indices().filter(move |&index| !self.is_needed(data_set, index));
+            unneeded.map(move |index| (data_set, ExecutionVertexId::new(producer, index)))
+        })
     }
 
     /// FLIP-383, "all partitions required to continue running": partitions of finished producers
     /// that an unfinished consumer reads or will read.
     pub fn required_partitions(&self) -> Vec<ResultPartitionId> {
         self.subtasks()
-            .filter_map(|(_, subtask)| match &subtask.state {
-                SubtaskState::Finished(finish) => Some(finish),
-                _ => None,
-            })
+            .filter_map(|(_, subtask)| subtask.finish())
             .flat_map(|finish| {
                 let outputs = &self.graph.vertex(finish.attempt.subtask.vertex).outputs;
                 outputs.iter().map(|&data_set| ResultPartitionId { data_set, producer: finish.attempt })
             })
             .filter(|partition| self.is_needed(partition.data_set, partition.index()))
             .collect()
-    }
-
-    /// Whether all inputs of a subtask are finished and where the tracker knows them.
-    pub fn is_consumable(&self, id: ExecutionVertexId, tracker: &PartitionTracker) -> bool {
-        self.producers(id).all(|(data_set, producer)| {
-            self.finish(producer).is_some_and(|finish| {
-                tracker.get(ResultPartitionId { data_set, producer: finish.attempt }).is_some()
-            })
-        })
     }
 
     /// Whether the vertex can be initialized: all its producers' subtasks are finished.
@@ -232,19 +304,21 @@ impl ExecutionGraph {
                 .all(|&input| self.is_vertex_finished(self.graph.edge(input).producer))
     }
 
-    /// Bytes of all partitions of a data set, as their producers reported them.
-    pub fn data_set_bytes(&self, data_set: IntermediateDataSetId) -> u64 {
+    /// Bytes of each of the `count` subpartitions of a data set, over all partitions whose producers'
+    /// finishes count now.
+    pub fn subpartition_bytes(&self, data_set: IntermediateDataSetId, count: u32) -> Vec<u64> {
         let producer = self.graph.edge(data_set).producer;
-        self.initialized(producer)
-            .into_iter()
-            .flat_map(|initialized| &initialized.subtasks)
-            .filter_map(|subtask| match &subtask.state {
-                SubtaskState::Finished(finish) => Some(finish),
-                _ => None,
-            })
-            .flat_map(|finish| finish.partitions.iter().filter(|p| p.partition.data_set == data_set))
-            .flat_map(|partition| &partition.subpartition_bytes)
-            .fold(0, |sum: u64, &bytes| sum.saturating_add(bytes))
+        let subtasks = self.initialized(producer).into_iter().flat_map(|initialized| &initialized.subtasks);
+        let partitions = subtasks
+            .filter_map(ExecutionVertex::finish)
+            .flat_map(|finish| finish.partitions.iter().filter(|p| p.partition.data_set == data_set));
+        let mut sums = vec![0_u64; count as usize];
+        for partition in partitions {
+            for (sum, &bytes) in sums.iter_mut().zip(&partition.subpartition_bytes) {
+                *sum = sum.saturating_add(bytes);
+            }
+        }
+        sums
     }
 
     /// Number of tasks that are (finished, running, known).

@@ -1,7 +1,8 @@
 //! The slots of the registered TaskManagers. A slot is taken on the TaskManager with the most free
 //! slots, the one with the lowest id among equals, so that the same state gives the same choice.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ids::ProcessId;
 
@@ -9,27 +10,32 @@ use crate::ids::ProcessId;
 pub struct SlotPool {
     /// Free slots by TaskManager.
     free: BTreeMap<ProcessId, u32>,
+    /// The same TaskManagers in the order in which they are chosen.
+    order: BTreeSet<(Reverse<u32>, ProcessId)>,
 }
 
 impl SlotPool {
     pub fn add(&mut self, task_manager: ProcessId, slots: u32) {
+        self.remove(task_manager);
         self.free.insert(task_manager, slots);
+        self.order.insert((Reverse(slots), task_manager));
     }
 
     pub fn remove(&mut self, task_manager: ProcessId) {
-        self.free.remove(&task_manager);
+        if let Some(free) = self.free.remove(&task_manager) {
+            self.order.remove(&(Reverse(free), task_manager));
+        }
     }
 
     pub fn take(&mut self) -> Option<ProcessId> {
-        let (&process, _) =
-            self.free.iter().rev().max_by_key(|(_, free)| **free).filter(|(_, free)| **free > 0)?;
-        *self.free.get_mut(&process)? -= 1;
-        Some(process)
+        let &(Reverse(free), task_manager) = self.order.first()?;
+        self.add(task_manager, free.checked_sub(1)?);
+        Some(task_manager)
     }
 
     pub fn give_back(&mut self, task_manager: ProcessId) {
-        if let Some(free) = self.free.get_mut(&task_manager) {
-            *free += 1;
+        if let Some(&free) = self.free.get(&task_manager) {
+            self.add(task_manager, free + 1);
         }
     }
 }
@@ -51,5 +57,36 @@ mod tests {
         slots.remove(one);
         slots.give_back(one);
         assert_eq!(slots.take(), None);
+    }
+
+    #[test]
+    fn the_choice_is_that_of_a_look_at_all_task_managers() {
+        let mut slots = SlotPool::default();
+        let mut free: BTreeMap<ProcessId, u32> = BTreeMap::new();
+        let mut draw = 1_u32;
+        for _ in 0..2000 {
+            draw = draw.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let process = ProcessId::TaskManager((draw >> 8) % 7);
+            match draw >> 29 {
+                0 => {
+                    slots.add(process, 3);
+                    free.insert(process, 3);
+                }
+                1 if draw >> 16 & 3 == 0 => {
+                    slots.remove(process);
+                    free.remove(&process);
+                }
+                1..=3 => {
+                    slots.give_back(process);
+                    free.entry(process).and_modify(|free| *free += 1);
+                }
+                _ => {
+                    let most = free.values().copied().max().filter(|&most| most > 0);
+                    let expected = free.iter().find(|(_, free)| Some(**free) == most).map(|(id, _)| *id);
+                    assert_eq!(slots.take(), expected);
+                    expected.and_then(|id| free.get_mut(&id)).map(|free| *free -= 1);
+                }
+            }
+        }
     }
 }

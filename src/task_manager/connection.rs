@@ -20,6 +20,8 @@ pub(super) struct Connection {
     session: SessionId,
     slots: u32,
     retains: bool,
+    /// Whether there are partitions of earlier leaders here.
+    holds: bool,
     retry: Duration,
     timeout: Duration,
     state: State,
@@ -45,6 +47,7 @@ impl Connection {
             session: boot.session,
             slots: boot.config.task_slots,
             retains: boot.config.job_recovery_enabled,
+            holds: false,
             retry: boot.config.registration_retry,
             timeout: boot.config.heartbeat_timeout,
             state: State::Searching,
@@ -70,8 +73,9 @@ impl Connection {
         }
     }
 
-    /// Registers with the leader until it answers.
-    pub fn register(&mut self, now: Time, leader: LeaderInfo, out: &mut Outbox) {
+    /// Registers with the leader until it answers. `holds`: there are partitions of earlier leaders here.
+    pub fn register(&mut self, now: Time, leader: LeaderInfo, holds: bool, out: &mut Outbox) {
+        self.holds = holds;
         self.state = State::Registering(leader);
         self.highest = leader.token;
         self.send_registration(leader, out);
@@ -166,8 +170,8 @@ impl Connection {
     }
 
     fn send_registration(&self, leader: LeaderInfo, out: &mut Outbox) {
-        let Self { process, session, slots, retains, .. } = *self;
-        let (token, holds) = (leader.token, false);
+        let Self { process, session, slots, retains, holds, .. } = *self;
+        let token = leader.token;
         self.send(RegisterTaskManager { token, process, session, slots, retains, holds }, out);
     }
 }

@@ -62,7 +62,7 @@ impl TaskExecutor {
             Some(leader) if self.connection.is_news(leader) => {
                 self.lose_leader(now, out);
                 self.tasks.begin_epoch(leader.token);
-                self.connection.register(now, leader, out);
+                self.connection.register(now, leader, !self.partitions.is_empty(), out);
             }
             Some(_) => {}
             None => {
@@ -97,12 +97,19 @@ impl TaskExecutor {
         }
     }
 
-    fn rejected(&self, message: &RegistrationRejected, out: &mut Outbox) {
+    /// A worker that comes too late for the recovery may come as a new one, with nothing.
+    fn rejected(&mut self, now: Time, message: &RegistrationRejected, out: &mut Outbox) {
+        let again = if message.too_late { "without them" } else { "after a pause" };
         let text = format!(
-            "the JobManager did not register {}: {}; it is asked again after a pause",
+            "the JobManager did not register {}: {}; it is asked again {again}",
             self.process, message.reason
         );
         out.note(Note::Warning { text });
+        if let Some(leader) = self.connection.leader().filter(|_| message.too_late) {
+            let all = self.partitions.release_all(out);
+            self.drop_partitions(all, out);
+            self.connection.register(now, leader, false, out);
+        }
     }
 
     fn claimed(&mut self, out: &mut Outbox) {
@@ -290,7 +297,7 @@ impl TaskExecutor {
                 self.connection.registered(now, out);
                 self.partitions.settle(token, out);
             }
-            Message::RegistrationRejected(message) => self.rejected(&message, out),
+            Message::RegistrationRejected(message) => self.rejected(now, &message, out),
             Message::GetAndRetainPartitionWithMetrics(_) => self.claimed(out),
             Message::SubmitTask(message) => self.submit(message, out),
             Message::CancelTask(message) => self.cancel(message.attempt, out),

@@ -27,6 +27,10 @@ struct Tracked {
 }
 
 impl TrackedPartitions {
+    pub fn is_empty(&self) -> bool {
+        self.tracked.is_empty()
+    }
+
     pub fn track(&mut self, owner: FencingToken, partition: PartitionWithMetrics) {
         let PartitionWithMetrics { partition, subpartition_bytes } = partition;
         self.tracked.insert(partition, Tracked { owner, subpartition_bytes });

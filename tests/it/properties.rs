@@ -1,4 +1,5 @@
-//! What holds of any input: the job event log's format, and the tiling of consumers' inputs.
+//! What holds of any input: the job event log's format, and the tiling of consumers' inputs by ranges
+//! of even counts and of even bytes.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -13,7 +14,7 @@ use revenant::job_event::record::{FileContents, Tail, header, read_file, write_r
 use revenant::job_event::replay::{LogFile, replay};
 use revenant::job_event::{AcceptedFile, Finish, JobEvent, Replay};
 use revenant::message::{Committable, IndexRange, IoMetrics, PartitionWithMetrics};
-use revenant::scheduler::{Input, input_ranges};
+use revenant::scheduler::{Bounds, Input, InputRanges, ProducedInput, decide, input_ranges};
 
 const EPOCH: FencingToken = FencingToken(3);
 
@@ -163,6 +164,58 @@ fn config() -> ProptestConfig {
     config
 }
 
+/// An input whose consumer has at most `max` subtasks.
+fn produced(max: u32, partitions: u32) -> impl Strategy<Value = ProducedInput> {
+    use Partitioner::{Broadcast, Hash, Rebalance, Rescale};
+    let partitioner = proptest::sample::select(vec![Hash, Rebalance, Rescale, Broadcast]);
+    (partitioner, 1..=partitions).prop_flat_map(move |(partitioner, partitions)| {
+        let subpartitions = match partitioner {
+            Rescale => max.div_ceil(partitions),
+            Broadcast => 1,
+            _ => max,
+        };
+        // Some are empty, and some heavy.
+        let bytes = prop_oneof![Just(0), 1..100_u64, 1..1000_u64];
+        vec(bytes, subpartitions as usize).prop_map(move |bytes| ProducedInput {
+            input: Input { partitioner, partitions, subpartitions },
+            bytes,
+        })
+    })
+}
+
+/// Bounds of a parallelism, and inputs of a consumer that has them.
+fn undecided(partitions: u32) -> impl Strategy<Value = (Bounds, Vec<ProducedInput>)> {
+    (1..24_u32, 0..24_u32).prop_flat_map(move |(max, less)| {
+        let bounds = Bounds { min: max - less % max, max };
+        (Just(bounds), vec(produced(max, partitions), 0..4))
+    })
+}
+
+/// Whether each cell of partitions × subpartitions is read by exactly one subtask, and every cell of
+/// a broadcast by all.
+fn tile(inputs: &[Input], ranges: &[InputRanges]) -> Result<(), TestCaseError> {
+    for (edge, input) in inputs.iter().enumerate() {
+        let mut readers = vec![0; (input.partitions * input.subpartitions) as usize];
+        for (partitions, subpartitions) in ranges.iter().map(|of_subtask| of_subtask[edge]) {
+            for partition in partitions.indices() {
+                for subpartition in subpartitions.indices() {
+                    readers[(partition * input.subpartitions + subpartition) as usize] += 1;
+                }
+            }
+        }
+        let expected = if input.partitioner == Partitioner::Broadcast { ranges.len() } else { 1 };
+        prop_assert!(readers.iter().all(|&count| count == expected), "edge {}: {:?}", edge, readers);
+    }
+    Ok(())
+}
+
+/// The most subpartitions that a subtask reads of one input.
+fn widest(ranges: &[InputRanges]) -> u64 {
+    let count = |range: IndexRange| u64::from(range.end - range.start) + 1;
+    let widths = ranges.iter().flatten().map(|&(rows, columns)| count(rows) * count(columns));
+    widths.max().unwrap_or(0)
+}
+
 proptest! {
     #![proptest_config(config())]
 
@@ -254,28 +307,45 @@ proptest! {
         replay_alone(&bytes);
     }
 
-    /// S4: each cell of partitions × subpartitions is read by exactly one subtask.
+    /// S4, for ranges by count.
     #[test]
     fn the_inputs_of_a_consumer_tile_its_producers(
-        partitions in 1..12u32, parallelism in 1..12u32, more in 0..12u32, hash in any::<bool>(),
+        inputs in (1..24_u32).prop_flat_map(|max| (Just(max), vec(produced(max, 12), 0..4))),
+        forwarded in any::<bool>(), less in 0..24_u32,
     ) {
-        let partitioner = if hash { Partitioner::Hash } else { Partitioner::Rebalance };
-        let shared = Input { partitioner, partitions, subpartitions: parallelism + more };
-        let forwarded =
-            Input { partitioner: Partitioner::Forward, partitions: parallelism, subpartitions: 1 };
-        let inputs = [shared, forwarded];
+        let (max, inputs) = inputs;
+        let parallelism = max - less % max;
+        let mut inputs: Vec<Input> = inputs.into_iter().map(|input| input.input).collect();
+        if forwarded {
+            let partitioner = Partitioner::Forward;
+            inputs.push(Input { partitioner, partitions: parallelism, subpartitions: 1 });
+        }
         let ranges = input_ranges(&inputs, parallelism).expect("there are enough subpartitions");
         prop_assert_eq!(ranges.len(), parallelism as usize);
-        for (edge, input) in inputs.iter().enumerate() {
-            let mut readers = vec![0; (input.partitions * input.subpartitions) as usize];
-            for (partitions, subpartitions) in ranges.iter().map(|of_subtask| of_subtask[edge]) {
-                for partition in partitions.start..=partitions.end {
-                    for subpartition in subpartitions.start..=subpartitions.end {
-                        readers[(partition * input.subpartitions + subpartition) as usize] += 1;
-                    }
-                }
-            }
-            prop_assert!(readers.iter().all(|&count| count == 1), "edge {}: {:?}", edge, readers);
-        }
+        tile(&inputs, &ranges)?;
+    }
+
+    /// S4, for ranges of a decided parallelism.
+    #[test]
+    fn a_decision_is_within_its_bounds_and_tiles_the_inputs(
+        (bounds, inputs) in undecided(12), bytes_per_task in 1..400_u64,
+    ) {
+        let ranges = decide(&inputs, bytes_per_task, bounds).expect("there are enough subpartitions");
+        prop_assert!((bounds.min..=bounds.max).contains(&(ranges.len() as u32)), "{} subtasks", ranges.len());
+        tile(&inputs.iter().map(|input| input.input).collect::<Vec<_>>(), &ranges)?;
+        prop_assert_eq!(decide(&inputs, bytes_per_task, bounds), Ok(ranges));
+    }
+
+    #[test]
+    fn a_subtask_reads_at_most_32768_subpartitions_if_that_is_possible(
+        (bounds, inputs) in undecided(40_000), bytes_per_task in 1..400_u64,
+    ) {
+        let ranges = decide(&inputs, bytes_per_task, bounds).expect("there are enough subpartitions");
+        let counted: Vec<Input> = inputs.iter().map(|input| input.input).collect();
+        let possible = (bounds.min..=bounds.max)
+            .any(|parallelism| widest(&input_ranges(&counted, parallelism).unwrap()) <= 32_768);
+        // A broadcast is read whole, whatever the ranges.
+        let broadcast = counted.iter().any(|input| input.partitioner == Partitioner::Broadcast);
+        prop_assert!(!possible || broadcast || widest(&ranges) <= 32_768, "{} are read", widest(&ranges));
     }
 }

@@ -10,7 +10,7 @@ use revenant::api::Program;
 use revenant::planted::PlantedBug;
 
 use super::{CliResult, load, out};
-use crate::explore::{ExploreOptions, explore, parse_bug};
+use crate::explore::{ExploreOptions, Pairs, explore, parse_bug};
 
 #[derive(Args)]
 pub struct ExploreArgs {
@@ -33,12 +33,27 @@ pub struct ExploreArgs {
     /// Explore so many schedules, those of this seed and of the following ones.
     #[arg(long, default_value_t = 1, value_parser = super::seeds())]
     seeds: u64,
+    /// Crash the JobManager twice in each run: at all pairs of points, or at so many drawn uniformly.
+    #[arg(long, value_name = "all|N", value_parser = parse_pairs, conflicts_with = "limit")]
+    pairs: Option<Pairs>,
+}
+
+fn parse_pairs(text: &str) -> Result<Pairs, String> {
+    match text {
+        "all" => Ok(Pairs::All),
+        count => count
+            .parse()
+            .ok()
+            .filter(|&count| count > 0)
+            .map(Pairs::Drawn)
+            .ok_or_else(|| format!("'{text}' is neither 'all' nor a whole number from 1")),
+    }
 }
 
 pub fn run(args: ExploreArgs, program: &Arc<Program>) -> CliResult {
     let scenario = load(&args.file, program)?;
-    let ExploreArgs { file, threads, limit, bug, machine, seed, seeds } = args;
-    let options = ExploreOptions { file, threads, limit, bug, machine, seed, seeds };
+    let ExploreArgs { file, threads, limit, bug, machine, seed, seeds, pairs } = args;
+    let options = ExploreOptions { file, threads, limit, bug, machine, seed, seeds, pairs };
     let report = explore(&scenario, program, &options)?;
     out::write(format_args!("{report}"))?;
     Ok(if report.is_as_expected() { ExitCode::SUCCESS } else { ExitCode::FAILURE })

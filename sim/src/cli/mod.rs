@@ -60,9 +60,9 @@ enum Command {
 #[derive(Args)]
 struct RunArgs {
     file: PathBuf,
-    /// Crash at this point, as `points` lists them.
+    /// Crash at this point, as `points` lists them. May be given several times.
     #[arg(long)]
-    crash: Option<CrashPoint>,
+    crash: Vec<CrashPoint>,
     /// The crash takes the machine, with what was not synced.
     #[arg(long, requires = "crash")]
     machine: bool,

@@ -11,7 +11,7 @@ use revenant::note::Note;
 use super::out::{Stop, say};
 use super::{CliResult, RunArgs, load, options};
 use crate::digest::output_digest;
-use crate::oracle::Judge;
+use crate::oracle::{Judge, Verdict};
 use crate::scenario::{Fault, Outcome, Scenario};
 use crate::trace::{RunEnd, RunOutcome, TraceEvent, TraceKind};
 
@@ -21,7 +21,8 @@ pub fn run(args: &RunArgs, program: &Arc<Program>) -> CliResult {
     if let Some(seed) = args.seed {
         scenario.schedule.seed = seed;
     }
-    if let Some(point) = &args.crash {
+    let own_faults = scenario.faults.len();
+    for point in &args.crash {
         scenario.check_point(point)?;
         scenario.faults.push(Fault::crash_at(point.clone(), args.machine));
     }
@@ -31,9 +32,8 @@ pub fn run(args: &RunArgs, program: &Arc<Program>) -> CliResult {
     let mut options = options();
     options.codec = args.codec;
     let outcome = crate::run::run(&scenario, program, &options);
-    if let Some(point) = &args.crash
-        && outcome.vacuous.contains(&(scenario.faults.len() - 1))
-    {
+    let missed = outcome.vacuous.iter().find_map(|fault| args.crash.get(fault.checked_sub(own_faults)?));
+    if let Some(point) = missed {
         let file = args.file.display();
         let process = point.process;
         return Err(Stop::Error(format!(
@@ -67,11 +67,19 @@ fn judge(scenario: &Scenario, outcome: &RunOutcome, program: &Arc<Program>) -> C
         say!("UNEXPECTED: the scenario expects {:?}", scenario.expect.outcome);
         code = ExitCode::FAILURE;
     }
-    if scenario.expect.outcome == Outcome::Finished
-        && let Err(violation) = Judge::new(scenario, program)?.judge(outcome)
-    {
-        say!("BROKEN: {violation}");
-        code = ExitCode::FAILURE;
+    if scenario.expect.outcome == Outcome::Finished {
+        match Judge::new(scenario, program)?.judge(outcome) {
+            Ok(verdict) => {
+                let Verdict { kept, rerun, .. } = verdict;
+                say!(
+                    "recovery  kept {kept} durable finishes and ran none of them again; {rerun} tasks ran again"
+                );
+            }
+            Err(violation) => {
+                say!("BROKEN: {violation}");
+                code = ExitCode::FAILURE;
+            }
+        }
     }
     Ok(code)
 }

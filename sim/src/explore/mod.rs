@@ -1,6 +1,7 @@
 //! Exploration: the crash-free run of a scenario, then one run for every crash point that its
 //! JobManager passes, each judged by all oracles; the same for each further seed. Exhaustive for
-//! these schedules, and for one crash a run. Decides nothing about what is right: that is the oracles' and the reference's.
+//! these schedules, and for one crash a run; or, with pairs, for two: the second at a point that the
+//! next incarnation passes, also while it recovers. Decides nothing about what is right: that is the oracles' and the reference's.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -17,6 +18,7 @@ use crate::point::CrashPoint;
 use crate::run::{RunOptions, run};
 use crate::scenario::{Fault, Scenario};
 
+mod pairs;
 mod pool;
 mod progress;
 mod report;
@@ -42,6 +44,22 @@ pub struct ExploreOptions {
     pub seed: Option<u64>,
     /// How many schedules: those of this and the following seeds. 0 counts as 1.
     pub seeds: u64,
+    /// The JobManager crashes twice.
+    pub pairs: Option<Pairs>,
+}
+
+/// Which pairs of crash points are tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pairs {
+    All,
+    /// So many, drawn uniformly, none twice.
+    Drawn(usize),
+}
+
+/// One run of an exploration.
+struct Case<'a> {
+    schedule: &'a Schedule,
+    crashes: Vec<CrashPoint>,
 }
 
 /// The schedule of one seed: its crash-free run.
@@ -77,16 +95,22 @@ pub fn explore(
         |_| (),
     );
     let sound = schedules.iter().filter(|schedule| schedule.broken.is_none());
-    let all: Vec<(&Schedule, &CrashPoint)> =
-        sound.flat_map(|schedule| schedule.points.iter().map(move |point| (schedule, point))).collect();
-    let chosen: Vec<_> = evenly(all.len(), options.limit).into_iter().map(|index| all[index]).collect();
+    let single = |schedule| move |point: &CrashPoint| Case { schedule, crashes: vec![point.clone()] };
+    let mut all: Vec<Case> =
+        sound.flat_map(|schedule| schedule.points.iter().map(single(schedule))).collect();
+    if options.pairs.is_some() {
+        all = pairs::of(&all, program, threads, options.machine);
+    }
+    let chosen = match options.pairs {
+        Some(Pairs::Drawn(count)) => pairs::drawn(all.len(), count, first),
+        Some(Pairs::All) | None => evenly(all.len(), options.limit),
+    };
+    let chosen: Vec<&Case> = chosen.into_iter().map(|index| &all[index]).collect();
 
     let bar = progress::bar(chosen.len());
     let begin = Instant::now();
     let work = |index: usize| {
-        let (schedule, point) = chosen[index];
-        let mut crashing = schedule.scenario.clone();
-        crashing.faults.push(Fault::crash_at(point.clone(), options.machine));
+        let crashing = chosen[index].scenario(options.machine);
         let run = |codec| run(&crashing, program, &RunOptions { codec, ..RunOptions::default() });
         survey::survey(index, run, |outcome| judge.judge(outcome))
     };
@@ -96,12 +120,12 @@ pub fn explore(
 
     let mut report = Report::of(
         &surveyed,
-        |index| chosen[index].0.end,
-        |index| replay(options, chosen[index].0.seed(), Some(chosen[index].1)),
+        |index| chosen[index].schedule.end,
+        |index| replay(options, chosen[index].schedule.seed(), &chosen[index].crashes),
     );
     let broken = schedules.iter().filter_map(|schedule| {
         let violation = schedule.broken.as_ref()?;
-        let replay = replay(options, schedule.seed(), None);
+        let replay = replay(options, schedule.seed(), &[]);
         Some(Failure { oracle: violation.oracle, message: violation.to_string(), replay })
     });
     report.failures.splice(0..0, broken);
@@ -112,7 +136,15 @@ pub fn explore(
         [one] => format!("of seed {first}, crash-free run of hash {:016x}", one.hash),
         _ => format!("of seeds {first} to {last}"),
     };
-    Ok(Report { schedule, points: all.len(), took, threads, ..report })
+    Ok(Report { schedule, points: all.len(), pairs: options.pairs.is_some(), took, threads, ..report })
+}
+
+impl Case<'_> {
+    fn scenario(&self, machine: bool) -> Scenario {
+        let mut scenario = self.schedule.scenario.clone();
+        scenario.faults.extend(self.crashes.iter().map(|point| Fault::crash_at(point.clone(), machine)));
+        scenario
+    }
 }
 
 impl Schedule {
@@ -138,13 +170,16 @@ fn evenly(count: usize, limit: Option<usize>) -> Vec<usize> {
 }
 
 /// The command line of the run: with every option that makes it another run than the file's.
-fn replay(options: &ExploreOptions, seed: u64, point: Option<&CrashPoint>) -> String {
+fn replay(options: &ExploreOptions, seed: u64, crashes: &[CrashPoint]) -> String {
     let mut line = format!("cargo sim run {}", options.file.display());
     if options.seed.is_some() || options.seeds > 1 {
         let _ = write!(line, " --seed {seed}");
     }
-    if let Some(point) = point {
-        let _ = write!(line, " --crash {point}{}", if options.machine { " --machine" } else { "" });
+    for point in crashes {
+        let _ = write!(line, " --crash {point}");
+    }
+    if options.machine && !crashes.is_empty() {
+        line.push_str(" --machine");
     }
     if let Some(bug) = options.bug {
         let _ = write!(line, " --bug {}", bug_name(bug));
@@ -189,21 +224,27 @@ mod tests {
         let file = PathBuf::from("scenarios/lineitem.toml");
         let mut options = ExploreOptions { file, ..ExploreOptions::default() };
         let point: CrashPoint = "job-manager/1:master@57.1".parse().unwrap();
-        let of_seed_9 = |options: &ExploreOptions| replay(options, 9, Some(&point));
+        let of_seed_9 = |options: &ExploreOptions| replay(options, 9, std::slice::from_ref(&point));
         let line = "cargo sim run scenarios/lineitem.toml";
-        assert_eq!(replay(&options, 9, None), line);
+        assert_eq!(replay(&options, 9, &[]), line);
         assert_eq!(of_seed_9(&options), format!("{line} --crash job-manager/1:master@57.1"));
         options.seeds = 2;
         let line = format!("{line} --seed 9");
-        assert_eq!(replay(&options, 9, None), line);
+        assert_eq!(replay(&options, 9, &[]), line);
         options.seeds = 1;
         options.seed = Some(9);
         options.machine = true;
-        assert_eq!(replay(&options, 9, None), line);
+        assert_eq!(replay(&options, 9, &[]), line);
         let line = format!("{line} --crash job-manager/1:master@57.1 --machine");
         assert_eq!(of_seed_9(&options), line);
         options.bug = Some(PlantedBug::KeepSplits);
         assert_eq!(of_seed_9(&options), format!("{line} --bug keep-splits"));
+        options.bug = None;
+        let second: CrashPoint = "job-manager/2:writer@3.0".parse().unwrap();
+        let twice = replay(&options, 9, &[point.clone(), second]);
+        assert!(
+            twice.ends_with("--crash job-manager/1:master@57.1 --crash job-manager/2:writer@3.0 --machine")
+        );
     }
 
     #[test]

@@ -54,6 +54,8 @@ pub struct Report {
     /// The schedule whose points these are.
     pub schedule: String,
     pub points: usize,
+    /// Each is a pair of points: the JobManager crashes twice.
+    pub pairs: bool,
     /// Fewer than the schedule has, if a limit was set.
     pub tried: usize,
     pub passed: usize,
@@ -144,10 +146,12 @@ impl fmt::Display for Report {
             writeln!(f, "The run without a crash fails already: {message}\n")?;
         }
         writeln!(f, "schedule    {}", self.schedule)?;
+        let what = if self.pairs { "pairs       " } else { "points      " };
         if self.tried < self.points {
-            writeln!(f, "points      {} of {} (limited)", self.tried, self.points)?;
+            let how = if self.pairs { "drawn" } else { "limited" };
+            writeln!(f, "{what}{} of {} ({how})", self.tried, self.points)?;
         } else {
-            writeln!(f, "points      {}", self.points)?;
+            writeln!(f, "{what}{}", self.points)?;
         }
         writeln!(f, "passed      {}", self.passed)?;
         writeln!(f, "failed      {}", self.failures.len())?;

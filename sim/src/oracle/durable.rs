@@ -4,6 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use revenant::coordinator::SplitAssignment;
+use revenant::graph::Determinacy;
 use revenant::ids::{ExecutionAttemptId, ExecutionVertexId};
 
 use super::Verdict;
@@ -40,12 +42,12 @@ impl Finishes {
 /// What a change of leader cost and what it must not cost.
 #[derive(Debug)]
 pub struct Loss {
-    /// Durable finishes whose needed partitions lived on, and which are not downstream of one whose
-    /// partitions did not.
+    /// Durable finishes whose needed partitions lived on, and which have not read what may come out
+    /// otherwise the second time.
     pub must_keep: BTreeMap<ExecutionVertexId, ExecutionAttemptId>,
     /// Subtasks that had counted as finished for the lost leader.
     pub finished: BTreeSet<ExecutionVertexId>,
-    /// Of these, those whose finish was not durable.
+    /// Of these, those whose finish was not durable, or which no snapshot of their coordinator covers.
     pub unflushed: usize,
     /// Of these, those whose finish was durable and which may run again nevertheless.
     pub closure: usize,
@@ -56,7 +58,8 @@ impl Loss {
         // What the disk spoilt before the leader came could not be found any more.
         let spoilt = history.log.was_corrupted(leader.lost, leader.acquired);
         let found = if spoilt { leader.acquired } else { leader.lost };
-        let state = history.log.state(found, Bytes::Durable);
+        let mut state = history.log.state(found, Bytes::Durable);
+        state.reconcile(history.graph);
         let recovered = leader.recovered.unwrap_or(leader.until);
         let again = again(history, &state, leader, recovered);
         let finished: BTreeSet<_> = match leader.lost.checked_sub(1) {
@@ -73,7 +76,9 @@ impl Loss {
 }
 
 /// Durable finishes that may run again: a partition that an unfinished consumer needs did not live
-/// from the loss to the end of recovery, or nobody had to wait for it any longer, or a producer is such a one; to the fixed point.
+/// from the loss to the end of recovery, or nobody had to wait for it any longer, or what it read may
+/// have changed; to the fixed point. The result of one that runs again may change unless it is
+/// determinate and has read nothing that may; an unfinished subtask passes a change on.
 fn again(
     history: &History,
     state: &LogState,
@@ -81,8 +86,15 @@ fn again(
     recovered: usize,
 ) -> BTreeSet<ExecutionVertexId> {
     let mut again: BTreeSet<ExecutionVertexId> = BTreeSet::new();
+    let determinate = |subtask: &ExecutionVertexId| {
+        history.graph.vertex(subtask.vertex).determinacy == Determinacy::Determinate
+    };
+    // What has read a result that does not count any more, as when its splits are forgotten.
+    let unfinished = subtasks(state).filter(|subtask| !state.finished.contains_key(subtask));
+    let mut changed: BTreeSet<ExecutionVertexId> =
+        unfinished.filter(|subtask| !determinate(subtask)).collect();
     loop {
-        let before = again.len();
+        let before = again.len() + changed.len();
         for (&subtask, &attempt) in &state.finished {
             if again.contains(&subtask) {
                 continue;
@@ -96,11 +108,23 @@ fn again(
                 });
                 !lives && is_needed(history, state, &again, partition.data_set, partition.index())
             });
-            if missing || has_producer_in(history, state, &again, subtask) {
+            // Nobody knows which splits the subtasks of a source without snapshots have read.
+            let as_a_whole = history.graph.vertex(subtask.vertex).source.as_ref().is_some_and(|source| {
+                source.assignment() == SplitAssignment::Dynamic && !source.supports_batch_snapshot()
+            });
+            let with_another = as_a_whole && again.iter().any(|other| other.vertex == subtask.vertex);
+            if missing || with_another || has_producer_in(history, state, &changed, subtask) {
                 again.insert(subtask);
             }
         }
-        if again.len() == before {
+        changed.extend(again.iter().filter(|subtask| !determinate(subtask)));
+        for subtask in subtasks(state) {
+            let runs = again.contains(&subtask) || !state.finished.contains_key(&subtask);
+            if runs && !changed.contains(&subtask) && has_producer_in(history, state, &changed, subtask) {
+                changed.insert(subtask);
+            }
+        }
+        if again.len() + changed.len() == before {
             return again;
         }
     }
@@ -127,16 +151,24 @@ fn is_needed(
 fn has_producer_in(
     history: &History,
     state: &LogState,
-    again: &BTreeSet<ExecutionVertexId>,
+    producers: &BTreeSet<ExecutionVertexId>,
     subtask: ExecutionVertexId,
 ) -> bool {
     let Some(&(_, inputs)) = state.initialized.get(&subtask.vertex) else { return false };
     let gates = &history.graph.vertex(subtask.vertex).inputs;
     gates.iter().enumerate().any(|(gate, &data_set)| {
-        let producer = history.graph.edge(data_set).producer;
-        again
-            .iter()
-            .any(|again| again.vertex == producer && reads(inputs, subtask.subtask, gate, again.subtask))
+        let vertex = history.graph.edge(data_set).producer;
+        producers.iter().any(|producer| {
+            producer.vertex == vertex && reads(inputs, subtask.subtask, gate, producer.subtask)
+        })
+    })
+}
+
+/// All subtasks whose vertices were initialized.
+fn subtasks(state: &LogState) -> impl Iterator<Item = ExecutionVertexId> {
+    let vertices = state.initialized.iter();
+    vertices.flat_map(|(&vertex, &(parallelism, _))| {
+        (0..parallelism).map(move |subtask| ExecutionVertexId::new(vertex, subtask))
     })
 }
 
@@ -144,6 +176,12 @@ pub fn verdict(history: &History) -> Verdict {
     let subtasks: BTreeSet<_> = history.started.iter().map(|started| started.attempt.subtask).collect();
     Verdict {
         rerun: (history.started.len() - subtasks.len()) as u32,
+        kept: history
+            .leaders
+            .iter()
+            .skip(1)
+            .map(|leader| Loss::of(history, leader).must_keep.len() as u32)
+            .sum(),
         crashes: history.crashes.len() as u32,
         finishes: history.crashes.first().map_or_else(Finishes::default, |&crash| finishes(history, crash)),
     }

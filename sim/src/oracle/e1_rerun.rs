@@ -1,5 +1,6 @@
 //! E1: a new leader does not run again what had finished durably, had its needed partitions alive
-//! and is not downstream of something that had not (the very purpose of FLIP-383).
+//! and has read nothing whose producer runs again and may come to another result (the very purpose of
+//! FLIP-383).
 
 use super::durable::Loss;
 use super::history::Leader;
@@ -78,9 +79,12 @@ mod tests {
         }
     }
 
-    /// Sources finished durably, sinks initialized durably, the first sink finished durably.
     fn until_first_sink() -> Story {
-        let mut story = Story::new();
+        first_sink_of(Story::new())
+    }
+
+    /// Sources finished durably, sinks initialized durably, the first sink finished durably.
+    fn first_sink_of(mut story: Story) -> Story {
         story.run_sources().log_init(1, 0);
         story.log(1, finished(attempt(0, 0, 1, 1))).log(1, finished(attempt(0, 1, 1, 1)));
         story.init_sinks().log_init(1, 1);
@@ -112,6 +116,16 @@ mod tests {
         passes(check, &story);
         story.deploy(attempt(0, 1, 2, 1));
         caught(check, &story, "v0.1.e2a1 was deployed");
+    }
+
+    #[test]
+    fn what_read_a_determinate_producer_that_runs_again_is_kept() {
+        let mut story = first_sink_of(Story::determinate());
+        story.crash().crash_worker(1).lead(2).recovered(2, &[attempt(0, 1, 1, 1), attempt(1, 0, 1, 1)]);
+        story.deploy(attempt(0, 0, 2, 1)).deploy(attempt(1, 1, 2, 1));
+        passes(check, &story);
+        story.deploy(attempt(1, 0, 2, 1));
+        caught(check, &story, "v1.0.e2a1 was deployed, though the finish of v1.0.e1a1 was durable");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! E2: a new leader starts at most as many finished subtasks again as had finishes that were not
-//! durable, plus those downstream of lost partitions, plus one for each attempt that failed since.
+//! durable, plus those whose partitions were lost or that read what may have changed by that, plus
+//! one for each attempt that failed since.
 
 use revenant::note::Note;
 
@@ -25,7 +26,7 @@ pub fn check(history: &History) -> Result<(), Violation> {
             .count();
         if reruns > loss.unflushed + loss.closure + failed {
             let message = format!(
-                "leader {} ran {reruns} finished subtasks again: {} finishes were not durable, {} depend on \
+                "leader {} ran {reruns} finished subtasks again: {} finishes were not durable or not in a snapshot, {} depend on \
                  lost partitions, {failed} attempts failed",
                 leader.token, loss.unflushed, loss.closure
             );
@@ -47,7 +48,25 @@ mod tests {
         story.recovered(2, &[attempt(0, 0, 1, 1)]).deploy(attempt(0, 1, 2, 1));
         passes(check, &story);
         story.deploy(attempt(0, 1, 2, 2));
-        caught(check, &story, "leader 2 ran 2 finished subtasks again: 1 finishes were not durable");
+        caught(
+            check,
+            &story,
+            "leader 2 ran 2 finished subtasks again: 1 finishes were not durable or not in a snapshot",
+        );
+    }
+
+    #[test]
+    fn only_consumers_of_what_may_change_are_free_to_run_again() {
+        let lost_a_source = |mut story: Story| {
+            story.run_sources().log_init(1, 0).init_sinks().log_init(1, 1);
+            story.log(1, finished(attempt(0, 0, 1, 1))).log(1, finished(attempt(0, 1, 1, 1)));
+            story.finish_sink(attempt(1, 0, 1, 1)).log(1, finished(attempt(1, 0, 1, 1)));
+            story.crash().crash_worker(1).lead(2).recovered(2, &[attempt(0, 1, 1, 1)]);
+            story.deploy(attempt(0, 0, 2, 1)).deploy(attempt(1, 0, 2, 1));
+            story
+        };
+        passes(check, &lost_a_source(Story::new()));
+        caught(check, &lost_a_source(Story::determinate()), "leader 2 ran 2 finished subtasks again");
     }
 
     #[test]

@@ -168,6 +168,11 @@ impl<'a> History<'a> {
         self.finishes.get(&subtask)?.iter().rev().find(|finish| finish.from <= at && at < finish.until)
     }
 
+    /// The finish by this attempt, whether or not it counts any more.
+    pub fn accepted(&self, attempt: ExecutionAttemptId) -> Option<&Finish<'a>> {
+        self.finishes.get(&attempt.subtask)?.iter().find(|finish| finish.attempt == attempt)
+    }
+
     /// All finishes that count at trace index `at`.
     pub fn all_counted(&self, at: usize) -> impl Iterator<Item = &Finish<'a>> {
         self.finishes.values().flatten().filter(move |finish| finish.from <= at && at < finish.until)

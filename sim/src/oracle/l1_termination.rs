@@ -7,6 +7,7 @@ pub fn check(history: &History) -> Result<(), Violation> {
     let message = match &history.outcome.ended {
         RunEnd::Finished => return Ok(()),
         RunEnd::Failed { reason } => format!("the job failed: {reason}"),
+        RunEnd::Canceled => "the job was cancelled".to_owned(),
         RunEnd::Stuck { why } => format!("the run does not end: {why}"),
         RunEnd::Panicked { process, actor, message } => format!("{process}:{actor} panicked: {message}"),
     };

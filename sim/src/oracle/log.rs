@@ -2,8 +2,10 @@
 //! durable, and when a crash or a flipped bit took them. Says what the records of a moment add up to,
 //! by a fold of its own. Never judges.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use revenant::coordinator::SplitAssignment;
+use revenant::graph::JobGraph;
 use revenant::ids::{ExecutionAttemptId, ExecutionVertexId, FencingToken, JobVertexId};
 use revenant::job_event::{AcceptedFile, JobEvent};
 use revenant::message::IndexRange;
@@ -38,6 +40,8 @@ pub struct Log {
 pub struct LogState<'a> {
     pub finished: BTreeMap<ExecutionVertexId, ExecutionAttemptId>,
     pub initialized: BTreeMap<JobVertexId, (u32, &'a Inputs)>,
+    /// Finishes since the latest snapshot of their vertex's coordinator.
+    pub uncovered: BTreeSet<ExecutionVertexId>,
 }
 
 impl Log {
@@ -143,25 +147,51 @@ impl Log {
 }
 
 impl<'a> LogState<'a> {
+    /// Takes out the finishes that cannot count because nobody knows any more which splits they
+    /// consumed: those that came after the latest snapshot of their source's coordinator, and those
+    /// of a source without snapshots that had not finished as a whole.
+    pub fn reconcile(&mut self, graph: &JobGraph) {
+        for vertex in &graph.vertices {
+            let Some(source) = &vertex.source else { continue };
+            if source.assignment() == SplitAssignment::Static {
+                continue;
+            }
+            let parallelism = self.initialized.get(&vertex.id).map_or(0, |(parallelism, _)| *parallelism);
+            let count = self.finished.keys().filter(|id| id.vertex == vertex.id).count();
+            let lost = !source.supports_batch_snapshot() && count < parallelism as usize;
+            let uncovered = &self.uncovered;
+            self.finished.retain(|id, _| {
+                id.vertex != vertex.id
+                    || if source.supports_batch_snapshot() { !uncovered.contains(id) } else { !lost }
+            });
+        }
+    }
+
     fn apply(&mut self, event: &'a JobEvent) {
         match event {
             JobEvent::EpochStarted { .. } => {}
             JobEvent::ExecutionJobVertexInitialized { vertex, parallelism, inputs } => {
                 self.initialized.insert(*vertex, (*parallelism, inputs));
             }
-            JobEvent::ExecutionVertexFinished { finish, .. } => {
+            JobEvent::ExecutionVertexFinished { finish, coordinators } => {
                 self.finished.insert(finish.attempt.subtask, finish.attempt);
+                self.uncovered.insert(finish.attempt.subtask);
+                self.uncovered.retain(|id| coordinators.iter().all(|(vertex, _)| *vertex != id.vertex));
             }
             JobEvent::HistoryDiscarded { .. } => {
                 self.initialized.clear();
                 self.finished.clear();
+                self.uncovered.clear();
             }
             JobEvent::ExecutionVertexReset { subtasks } => {
                 for subtask in subtasks {
                     self.finished.remove(subtask);
+                    self.uncovered.remove(subtask);
                 }
             }
-            JobEvent::BaseRecorded { initialized, finished, .. } => {
+            JobEvent::BaseRecorded { initialized, finished, coordinators } => {
+                self.uncovered = finished.iter().map(|finish| finish.attempt.subtask).collect();
+                self.uncovered.retain(|id| coordinators.iter().all(|(vertex, _)| *vertex != id.vertex));
                 let vertices = initialized.iter();
                 self.initialized =
                     vertices.map(|(vertex, inputs)| (*vertex, (inputs.len() as u32, inputs))).collect();

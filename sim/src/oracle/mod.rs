@@ -17,6 +17,7 @@ use crate::trace::RunOutcome;
 mod durable;
 mod e1_rerun;
 mod e2_rerun;
+mod equivalence;
 mod history;
 mod index;
 mod l1_termination;
@@ -30,6 +31,7 @@ mod s3_attempts;
 mod s4_ranges;
 mod s5_stable_decisions;
 mod s7_kept;
+mod s8_cut;
 mod s9_fencing;
 #[cfg(test)]
 mod testing;
@@ -62,6 +64,8 @@ impl std::error::Error for Violation {}
 pub struct Verdict {
     /// Task starts beyond the first of each subtask.
     pub rerun: u32,
+    /// Finishes that new leaders had to keep, and kept: durable, with partitions that were alive.
+    pub kept: u32,
     /// Crashes of the JobManager that took effect.
     pub crashes: u32,
     /// What was finished at the first of them.
@@ -104,6 +108,7 @@ fn judge(
     s4_ranges::check(&history)?;
     s5_stable_decisions::check(&history)?;
     s7_kept::check(&history)?;
+    s8_cut::check(&history)?;
     s11_release::check(&history)?;
     e1_rerun::check(&history)?;
     e2_rerun::check(&history)?;

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use revenant::actor::{Purpose, Time};
 use revenant::coordinator::SplitEnumeratorFactory;
 use revenant::disk::Volume;
-use revenant::graph::{JobEdge, JobGraph, JobVertex, Partitioner};
+use revenant::graph::{Determinacy, JobEdge, JobGraph, JobVertex, Partitioner};
 use revenant::ids::{
     ExecutionAttemptId, ExecutionVertexId, FencingToken, IntermediateDataSetId, JobVertexId, ProcessId,
     ResultPartitionId,
@@ -47,6 +47,13 @@ pub fn finished(attempt: ExecutionAttemptId) -> JobEvent {
         metrics: IoMetrics::default(),
         accumulators: [].into(),
     };
+    let snapshot = (JobVertexId(0), Bytes::new());
+    JobEvent::ExecutionVertexFinished { finish, coordinators: vec![snapshot] }
+}
+
+/// The record of a finish without a snapshot.
+pub fn finished_without_snapshot(attempt: ExecutionAttemptId) -> JobEvent {
+    let JobEvent::ExecutionVertexFinished { finish, .. } = finished(attempt) else { unreachable!() };
     JobEvent::ExecutionVertexFinished { finish, coordinators: vec![] }
 }
 
@@ -67,6 +74,7 @@ pub struct Story {
     logs: BTreeMap<u64, StoryLog>,
     sources: [ExecutionAttemptId; 2],
     restarted: Vec<u32>,
+    determinacy: Determinacy,
     token: u64,
     /// Nanoseconds.
     waited: u64,
@@ -90,9 +98,15 @@ impl Story {
             logs: BTreeMap::new(),
             sources: [attempt(0, 0, 1, 1), attempt(0, 1, 1, 1)],
             restarted: vec![],
+            determinacy: Determinacy::Indeterminate,
             token: 0,
             waited: 0,
         }
+    }
+
+    /// As [`Self::new`], of vertices that always have the same result.
+    pub fn determinate() -> Self {
+        Self { determinacy: Determinacy::Determinate, ..Self::new() }
     }
 
     pub fn trace(&self) -> &[TraceEvent] {
@@ -334,7 +348,7 @@ impl SplitEnumeratorFactory for Nothing {
     }
 }
 
-pub fn graph() -> JobGraph {
+pub fn graph(determinacy: Determinacy) -> JobGraph {
     let data_set = IntermediateDataSetId(0);
     let vertex = |id: u32, name: &str, inputs: Vec<_>, outputs: Vec<_>, source: bool| JobVertex {
         id: JobVertexId(id),
@@ -344,7 +358,7 @@ pub fn graph() -> JobGraph {
         inputs,
         outputs,
         source: source.then(|| Arc::new(Nothing) as Arc<dyn SplitEnumeratorFactory>),
-        determinacy: revenant::graph::Determinacy::Indeterminate,
+        determinacy,
         recovery_obstacles: vec![],
         body: Arc::new(Nothing),
     };
@@ -380,17 +394,22 @@ impl ReferenceJob for EvenAndOdd {
 }
 
 pub fn test_reference() -> Reference {
-    Reference::with_job(Shape::of(&graph(), 128), Box::new(EvenAndOdd))
+    Reference::with_job(Shape::of(&graph(Determinacy::Indeterminate), 128), Box::new(EvenAndOdd))
 }
 
 pub fn with_history<T>(story: &Story, look: impl FnOnce(&History) -> T) -> T {
-    let (graph, shape) = (graph(), Shape::of(&graph(), 128));
+    with_history_of(&graph(story.determinacy), story, look)
+}
+
+/// The story as one of another graph with two vertices.
+pub fn with_history_of<T>(graph: &JobGraph, story: &Story, look: impl FnOnce(&History) -> T) -> T {
+    let shape = Shape::of(graph, 128);
     let patience = Patience {
         recovery: Duration::from_secs(30),
         retention: Duration::from_mins(5),
         round_trip: Duration::from_millis(4),
     };
-    look(&History::new(&graph, &shape, patience, &story.outcome))
+    look(&History::new(graph, &shape, patience, &story.outcome))
 }
 
 pub fn passes(check: fn(&History) -> Result<(), Violation>, story: &Story) {

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
+use revenant::ids::IntermediateDataSetId;
 
 use super::exchange::DataSet;
 use super::line_items::{LineItems, csv, part};
@@ -13,23 +14,25 @@ use super::{Files, ReferenceJob, Shape, Witness};
 
 const HEADER: &str = "orderkey,linenumber,shipdate,quantity,extendedprice_hundredths,revenue_ten_thousandths";
 
+const EXCHANGES: [IntermediateDataSetId; 2] = [IntermediateDataSetId(0), IntermediateDataSetId(1)];
+
 #[derive(Debug)]
 pub struct ByShipDate {
     items: LineItems,
-    /// Of the two exchanges.
-    subpartitions: [u32; 2],
+    shape: Shape,
     whole: Rows,
 }
 
 impl ByShipDate {
     pub fn new(items: LineItems, shape: &Shape) -> Result<Self, String> {
-        let subpartitions = shape.subpartitions.as_slice().try_into();
-        let subpartitions = subpartitions.map_err(|_| "the job does not have two exchanges".to_owned())?;
+        if shape.cuts.len() != EXCHANGES.len() {
+            return Err("the job does not have two exchanges".to_owned());
+        }
         let mut whole = Rows::default();
         for row in items.table.rows().filter(|row| items.keeps(row)) {
             whole.add(format!("{}\n", line(row)).as_bytes());
         }
-        Ok(Self { items, subpartitions, whole })
+        Ok(Self { items, shape: shape.clone(), whole })
     }
 }
 
@@ -38,10 +41,12 @@ impl ReferenceJob for ByShipDate {
         let [source, map, sort] = witness.vertices.as_slice() else {
             return Err("the job does not have three vertices".to_owned());
         };
-        let [to_map, to_sort] = self.subpartitions;
+        let [to_map, to_sort] = EXCHANGES;
         let read = self.items.read(&source.splits)?;
-        let mapped = DataSet::by_hash(&read, to_map, |row: &Row| row.orderkey)?.read_all(&map.inputs)?;
-        let partitions = DataSet::rebalanced(&mapped, to_sort)?.read_all(&sort.inputs)?;
+        let cut = self.shape.subpartitions(to_map, read.len() as u32);
+        let mapped = DataSet::by_hash(&read, cut, |row: &Row| row.orderkey)?.read_all(&map.inputs, 0)?;
+        let cut = self.shape.subpartitions(to_sort, mapped.len() as u32);
+        let partitions = DataSet::round_robin(&mapped, cut)?.read_all(&sort.inputs, 0)?;
         let file = |(subtask, mut rows): (usize, Vec<&Row>)| {
             rows.sort_by(|a, b| a.shipdate.cmp(&b.shipdate));
             (part(&self.items.output, subtask), csv(HEADER, rows.into_iter().map(line)))
@@ -71,13 +76,14 @@ mod tests {
     use revenant::message::IndexRange;
 
     use super::*;
-    use crate::reference::VertexWitness;
+    use crate::reference::{Cut, VertexWitness};
 
     fn job() -> ByShipDate {
         let arguments =
             vec![("scale-factor".to_owned(), "0.001".to_owned()), ("splits".to_owned(), "3".to_owned())];
         let job = JobArguments { name: "lineitem-by-ship-date".to_owned(), arguments };
-        let shape = Shape { splits: vec![Some(3), None, None], subpartitions: vec![4, 2] };
+        let cuts = vec![Cut::AllToAll(4), Cut::AllToAll(2)];
+        let shape = Shape { splits: vec![Some(3), None, None], cuts };
         ByShipDate::new(LineItems::of(&job).unwrap(), &shape).unwrap()
     }
 

@@ -25,8 +25,15 @@ impl<T: Copy> DataSet<T> {
         })
     }
 
-    /// Round robin; each producer begins at its own index.
-    pub fn rebalanced(producers: &[Vec<T>], subpartitions: u32) -> Result<Self, String> {
+    /// One subpartition in each partition: of a forward edge, and of a broadcast, where each consumer
+    /// reads it.
+    pub fn single(producers: &[Vec<T>]) -> Self {
+        Self { partitions: producers.iter().map(|records| vec![records.clone()]).collect() }
+    }
+
+    /// Rebalance and rescale: round robin; each producer begins at its own index. The two differ in
+    /// the number of subpartitions and in who reads them.
+    pub fn round_robin(producers: &[Vec<T>], subpartitions: u32) -> Result<Self, String> {
         Self::deal(producers, subpartitions, |producer, nth, _| {
             Ok((producer as u64 + nth as u64) % u64::from(subpartitions))
         })
@@ -61,9 +68,16 @@ impl<T: Copy> DataSet<T> {
         Ok(records)
     }
 
-    /// What each subtask gets that reads gate 0 with these ranges.
-    pub fn read_all(&self, inputs: &[Vec<(IndexRange, IndexRange)>]) -> Result<Vec<Vec<T>>, String> {
-        inputs.iter().map(|gates| self.read(*gates.first().ok_or("a subtask has no input ranges")?)).collect()
+    /// What each subtask gets that reads this gate with these ranges.
+    pub fn read_all(
+        &self,
+        inputs: &[Vec<(IndexRange, IndexRange)>],
+        gate: usize,
+    ) -> Result<Vec<Vec<T>>, String> {
+        inputs
+            .iter()
+            .map(|gates| self.read(*gates.get(gate).ok_or("a subtask has no input ranges")?))
+            .collect()
     }
 }
 
@@ -73,8 +87,19 @@ mod tests {
 
     #[test]
     fn rebalance_deals_in_turn_from_the_producers_own_index() {
-        let data = DataSet::rebalanced(&[vec![1, 2, 3, 4], vec![5, 6]], 3).unwrap();
+        let data = DataSet::round_robin(&[vec![1, 2, 3, 4], vec![5, 6]], 3).unwrap();
         assert_eq!(data.partitions, [[vec![1, 4], vec![2], vec![3]], [vec![], vec![5], vec![6]]]);
+    }
+
+    #[test]
+    fn a_single_subpartition_has_all_records_of_its_producer() {
+        let data = DataSet::single(&[vec![1, 2], vec![], vec![3]]);
+        assert_eq!(data.partitions, [[vec![1, 2]], [vec![]], [vec![3]]]);
+        let (own, all) = (IndexRange::new(2, 2), IndexRange::new(0, 2));
+        let only = IndexRange::new(0, 0);
+        let inputs = [vec![(only, only), (own, only)], vec![(only, only), (all, only)]];
+        assert_eq!(data.read_all(&inputs, 1).unwrap(), [vec![3], vec![1, 2, 3]]);
+        assert!(data.read_all(&inputs, 2).is_err());
     }
 
     #[test]
@@ -93,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_consumer_reads_partition_by_partition_and_in_each_subpartition_by_subpartition() {
-        let data = DataSet::rebalanced(&[vec![1, 2, 3], vec![4, 5, 6]], 3).unwrap();
+        let data = DataSet::round_robin(&[vec![1, 2, 3], vec![4, 5, 6]], 3).unwrap();
         let read =
             |p: (u32, u32), s: (u32, u32)| data.read((IndexRange::new(p.0, p.1), IndexRange::new(s.0, s.1)));
         assert_eq!(read((0, 1), (1, 2)).unwrap(), [2, 3, 4, 5]);

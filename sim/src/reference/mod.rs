@@ -11,6 +11,7 @@ use revenant::config::{Configuration, JobArguments};
 use revenant::graph::JobGraph;
 
 mod by_ship_date;
+mod dataflow;
 mod exchange;
 mod line_items;
 mod rows;
@@ -20,10 +21,11 @@ mod totals;
 mod witness;
 
 use by_ship_date::ByShipDate;
+use dataflow::Dataflow;
 use line_items::LineItems;
 use totals::TotalsOfTable;
 
-pub use shape::Shape;
+pub use shape::{Cut, Shape};
 pub use witness::{VertexWitness, Witness};
 
 /// Bytes of the output files, by path.
@@ -55,6 +57,7 @@ impl Reference {
         let meaning: Box<dyn ReferenceJob> = match job.name.as_str() {
             "lineitem-by-ship-date" => Box::new(ByShipDate::new(LineItems::of(job)?, &shape)?),
             "lineitem-totals" => Box::new(TotalsOfTable::new(LineItems::of(job)?)),
+            "dataflow" => Box::new(Dataflow::new(job, graph, &shape)?),
             name => return Err(format!("there is no reference of the job '{name}'")),
         };
         Ok(Self::with_job(shape, meaning))

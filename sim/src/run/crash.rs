@@ -66,15 +66,20 @@ impl Shared {
 
     /// The process ends by itself.
     pub fn exit(&self, process: ProcessIndex, status: ExitStatus) {
+        let canceled = status == ExitStatus::Canceled;
         let failure = match status {
-            ExitStatus::Success => None,
+            ExitStatus::Success | ExitStatus::Canceled => None,
             ExitStatus::Failure(reason) => Some(reason),
         };
         self.end_process(process, false, TraceKind::Exited { failure: failure.clone() });
         let mut world = self.world();
         let state = &mut world.processes[process];
         if state.id == ProcessId::Client {
-            let end = failure.map_or(RunEnd::Finished, |reason| RunEnd::Failed { reason });
+            let end = match failure {
+                Some(reason) => RunEnd::Failed { reason },
+                None if canceled => RunEnd::Canceled,
+                None => RunEnd::Finished,
+            };
             world.settle(end, self.longest_restart());
         } else if failure.is_some() && state.failures < FAILURES_MAX {
             state.failures += 1;

@@ -112,3 +112,40 @@ fn a_store_that_fails_after_the_jobs_end_keeps_the_process_only_until_its_log_is
     fixture.tell(Address::WRITER, crate::message::JobEventsCleared {});
     assert_eq!(fixture.effects.last(), Some(&Effect::Exit(ExitStatus::Success)));
 }
+
+#[test]
+fn b4_nothing_of_the_job_goes_before_its_end_is_durable() {
+    let gone = |fixture: &Fixture| {
+        fixture
+            .kinds()
+            .into_iter()
+            .any(|kind| ["ClearJobEvents", "JobTerminated", "ReleasePartitions"].contains(&kind))
+    };
+    let mut fixture = Fixture::new(&[]);
+    fixture.run_until_sinks();
+    fixture.finish(attempt(SINK, 0, NOW));
+    fixture.finish(attempt(SINK, 1, NOW));
+    let committables = [0, 1].map(|subtask| committable(attempt(SINK, subtask, NOW)));
+    let mut files: Vec<String> = committables.iter().map(|committable| committable.pending.clone()).collect();
+    carry_out(&mut fixture, &mut files);
+    assert!(files.iter().all(|file| file.starts_with(".pending")), "not before the decision is durable");
+    let decided = CommitDecided { token: NOW, decision: decision(committables.into()) };
+    fixture.tell(Address::HIGH_AVAILABILITY, decided);
+    carry_out(&mut fixture, &mut files);
+    assert!(!gone(&fixture), "the files are there, the result is not durable yet");
+    let outcome = JobOutcome::Finished { committed: 2, accumulators: [].into() };
+    fixture.tell(Address::HIGH_AVAILABILITY, JobResultRecorded { token: NOW, outcome });
+    carry_out(&mut fixture, &mut files);
+    assert!(gone(&fixture));
+}
+
+#[test]
+fn b42_a_leader_that_was_followed_by_another_clears_nothing_of_the_job() {
+    let mut fixture = Fixture::new(&[]);
+    fixture.run_until_sinks();
+    let outcome = JobOutcome::Finished { committed: 0, accumulators: [].into() };
+    fixture.tell(Address::HIGH_AVAILABILITY, JobResultRecorded { token: OLD, outcome });
+    fixture.tell(Address::HIGH_AVAILABILITY, crate::message::Fenced { token: NOW, current: FencingToken(8) });
+    assert!(matches!(fixture.effects.last(), Some(Effect::Exit(ExitStatus::Failure(_)))));
+    assert!(!fixture.kinds().contains(&"ClearJobEvents") && !fixture.kinds().contains(&"JobTerminated"));
+}

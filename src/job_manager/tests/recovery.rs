@@ -149,7 +149,7 @@ fn b18_a_history_that_cannot_be_true_is_discarded_durably_and_the_job_starts_ove
     fixture.durable();
     assert_eq!(fixture.submitted(), [attempt(SOURCE, 0, NOW)]);
     let again = vec![finished(SOURCE, 0), recorded[0].clone(), initialized(SOURCE)];
-    assert_eq!(crate::scheduler::fold(&again, &graph()).unwrap().finished.len(), 0);
+    assert_eq!(crate::scheduler::fold(&again, &graph(Arc::new(TwoSplits))).unwrap().finished.len(), 0);
 }
 
 #[test]
@@ -183,4 +183,107 @@ fn what_names_no_result_of_the_job_is_released_and_never_a_panic() {
     };
     fixture.state(running, state);
     assert!(!fixture.master.execution.is_finished(running.subtask));
+}
+
+#[test]
+fn b18_b19_a_recovery_that_fails_starts_the_job_over_under_any_restart_strategy_and_records_all_anew() {
+    let mut fixture = Fixture::new(&[("restart-strategy.type", "none")]);
+    // A finish of a vertex that was never initialized.
+    fixture.lead(vec![finished(SOURCE, 0)]);
+    fixture.register(TM1, 1, vec![]);
+    fixture.register(TM2, 2, vec![]);
+    fixture.durable();
+    assert_eq!(fixture.submitted(), [attempt(SOURCE, 0, NOW), attempt(SOURCE, 1, NOW)]);
+    let recorded = fixture.recorded();
+    assert!(matches!(&recorded[0], JobEvent::HistoryDiscarded { .. }));
+    assert_eq!(recorded[1..], [initialized(SOURCE)]);
+    // The next leader replays all of it.
+    let mut events = vec![finished(SOURCE, 0)];
+    events.extend(recorded);
+    let mut next = Fixture::new(&[]);
+    next.lead(events);
+    assert!(next.recorded().is_empty());
+}
+
+#[test]
+fn accumulators_and_metrics_of_recovered_finishes_count_once() {
+    let counted = |event: JobEvent, rows: i64| {
+        let JobEvent::ExecutionVertexFinished { mut finish, coordinators } = event else { return event };
+        finish.accumulators = [("rows".to_owned(), rows)].into();
+        JobEvent::ExecutionVertexFinished { finish, coordinators }
+    };
+    let mut events = vec![initialized(SOURCE)];
+    // Finished twice: only the second counts.
+    events.push(counted(finished(SOURCE, 0), 100));
+    events.push(JobEvent::ExecutionVertexReset { subtasks: vec![ExecutionVertexId::new(SOURCE, 0)] });
+    events.push(counted(finished(SOURCE, 0), 1));
+    events.push(counted(finished(SOURCE, 1), 20));
+    events.extend([initialized(SINK), counted(finished(SINK, 0), 300)]);
+    let mut fixture = Fixture::new(&[]);
+    fixture.lead(events);
+    fixture.register(TM1, 1, [0, 1].map(|i| partition(attempt(SOURCE, i, OLD))).into());
+    let last = attempt(SINK, 1, NOW);
+    let accumulators = [("rows".to_owned(), 4000), ("files".to_owned(), 1)].into();
+    let committables = vec![committable(last)];
+    fixture.state(
+        last,
+        TaskState::Finished { partitions: vec![], committables, metrics: IoMetrics::default(), accumulators },
+    );
+    let decided = fixture.sent(|_, message| match message {
+        Message::DecideCommit(message) => Some(message.decision.accumulators.clone()),
+        _ => None,
+    });
+    assert_eq!(decided, [[("files".to_owned(), 1), ("rows".to_owned(), 4321)].into()]);
+}
+
+#[test]
+fn b35_a_consumer_with_one_input_lost_and_one_kept_runs_when_the_lost_one_is_back() {
+    let mut fixture = Fixture::new(&[]);
+    fixture.lead(sources_finished());
+    fixture.register(TM1, 1, vec![partition(attempt(SOURCE, 0, OLD))]);
+    fixture.register(TM2, 1, vec![]);
+    fixture.event(Event::Timer(RECOVERY_TIMEOUT));
+    fixture.durable();
+    assert_eq!(fixture.submitted(), [attempt(SOURCE, 1, NOW)]);
+    fixture.finish(attempt(SOURCE, 1, NOW));
+    assert_eq!(fixture.submitted()[1..], [attempt(SINK, 0, NOW), attempt(SINK, 1, NOW)]);
+}
+
+#[test]
+fn b21_a_leader_leaves_no_trace_in_the_job_graph_that_the_next_one_in_its_process_uses() {
+    let mut first = Fixture::new(&[]);
+    let open = Arc::new(JobGraph {
+        vertices: graph(Arc::new(TwoSplits))
+            .vertices
+            .iter()
+            .map(|vertex| JobVertex {
+                id: vertex.id,
+                name: vertex.name.clone(),
+                parallelism: None,
+                max_parallelism: None,
+                inputs: vertex.inputs.clone(),
+                outputs: vertex.outputs.clone(),
+                source: vertex.source.clone(),
+                determinacy: vertex.determinacy,
+                recovery_obstacles: vec![],
+                body: Arc::clone(&vertex.body),
+            })
+            .collect(),
+        name: "two".to_owned(),
+        edges: graph(Arc::new(TwoSplits)).edges.clone(),
+        fingerprint: 1,
+    });
+    first.master.execution = ExecutionGraph::new(Arc::clone(&open));
+    first.lead(vec![]);
+    assert_eq!(first.master.execution.parallelism(SOURCE), Some(2), "as many as there are splits");
+    let mut second = Fixture::new(&[]);
+    second.master.execution = ExecutionGraph::new(open);
+    assert_eq!(second.master.execution.parallelism(SOURCE), None);
+    // What the log says is what counts.
+    second.lead(vec![JobEvent::ExecutionJobVertexInitialized {
+        vertex: SOURCE,
+        parallelism: 1,
+        inputs: vec![vec![]],
+    }]);
+    assert_eq!(second.master.execution.parallelism(SOURCE), Some(1));
 }

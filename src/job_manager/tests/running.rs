@@ -78,12 +78,10 @@ fn a_lost_input_brings_its_producer_back_and_with_it_all_that_read_it() {
 
 #[test]
 fn a_task_manager_that_comes_back_empty_loses_what_it_kept() {
-    let mut fixture = Fixture::new(&[]);
+    let mut fixture = Fixture::new(&[("restart-strategy.type", "fixed-delay")]);
     fixture.lead(sources_finished());
     fixture.register(TM1, 1, [0, 1].map(|i| partition(attempt(SOURCE, i, OLD))).into());
     fixture.effects.clear();
-    let options_allow = fixture.master.boot.config.set("restart-strategy.type", "fixed-delay");
-    options_allow.unwrap();
     fixture.register(TM1, 9, vec![]);
     let lost = [0, 1].map(|subtask| ExecutionVertexId::new(SOURCE, subtask));
     assert_eq!(fixture.recorded(), [JobEvent::ExecutionVertexReset { subtasks: lost.into() }]);

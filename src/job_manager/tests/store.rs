@@ -130,7 +130,7 @@ fn a_store_that_works_again_gets_one_base_with_all_that_counts() {
     assert_eq!(fixture.kinds(), ["WriteJobEvent", "FlushJobEvents"]);
     assert_eq!(fixture.written(), [(6, false)]);
     let recorded = fixture.recorded();
-    let log = crate::scheduler::fold(&recorded, &graph()).unwrap();
+    let log = crate::scheduler::fold(&recorded, &graph(Arc::new(TwoSplits))).unwrap();
     let finished: Vec<_> = log.finished.values().map(|finish| finish.attempt).collect();
     assert_eq!(finished, [attempt(SOURCE, 0, NOW), attempt(SOURCE, 1, NOW), attempt(SINK, 0, NOW)]);
     assert_eq!(log.initialized.keys().copied().collect::<Vec<_>>(), [SOURCE, SINK]);

@@ -10,7 +10,7 @@ use crate::actor::{Actor, Boot, DiskOpId, Effect, Event, Outbox, Time};
 use crate::api::{Program, StreamExecutionEnvironment};
 use crate::config::{Configuration, JobArguments, MemorySize};
 use crate::disk::{DiskOp, DiskOutput, Volume};
-use crate::graph::{JobGraph, JobVertex, Partitioner};
+use crate::graph::{JobGraph, JobVertex};
 use crate::ids::{
     Address, ExecutionAttemptId, ExecutionVertexId, FencingToken, IntermediateDataSetId, ProcessId,
     ResultPartitionId, SessionId,
@@ -20,6 +20,7 @@ use crate::message::{
     NoMoreSplits, OpenFetch, ResultPartitionDescriptor, ShuffleDescriptor, SourceSplit,
     TaskDeploymentDescriptor, TaskFailure, TaskResult,
 };
+use crate::scheduler::{Input, input_ranges, subpartition_count};
 use crate::task::TaskActor;
 
 const WORKER: ProcessId = ProcessId::TaskManager(1);
@@ -87,8 +88,12 @@ impl Cluster {
 
     fn of_graph(graph: Arc<JobGraph>, arguments: Vec<(String, String)>) -> Self {
         let parallelism = graph.vertices.iter().map(|vertex| vertex.parallelism.unwrap_or(2)).collect();
-        let config =
-            Configuration { segment_size: MemorySize(64), buffers_per_gate: 3, ..Configuration::default() };
+        let config = Configuration {
+            segment_size: MemorySize(64),
+            buffers_per_gate: 3,
+            max_parallelism: 2,
+            ..Configuration::default()
+        };
         Self {
             graph,
             arguments,
@@ -166,35 +171,32 @@ impl Cluster {
         ExecutionAttemptId { subtask, epoch: FencingToken(3), number: 4 }
     }
 
+    fn input(&self, data_set: IntermediateDataSetId) -> Input {
+        let edge = self.graph.edge(data_set);
+        let partitions = self.parallelism[edge.producer.0 as usize];
+        let subpartitions = subpartition_count(&self.graph, data_set, partitions, &self.config);
+        Input { partitioner: edge.partitioner, partitions, subpartitions }
+    }
+
     fn deploy(&self, vertex: &JobVertex, subtask: u32) -> Running {
-        let gate = |&data_set: &IntermediateDataSetId| {
-            let edge = self.graph.edge(data_set);
-            let producers = self.parallelism[edge.producer.0 as usize];
-            let (partitions, subpartitions) = match edge.partitioner {
-                Partitioner::Forward => (subtask..subtask + 1, IndexRange::new(0, 0)),
-                _ => (0..producers, IndexRange::new(subtask, subtask)),
-            };
+        let inputs: Vec<Input> = vertex.inputs.iter().map(|&data_set| self.input(data_set)).collect();
+        let parallelism = self.parallelism[vertex.id.0 as usize];
+        let ranges = &input_ranges(&inputs, parallelism).unwrap()[subtask as usize];
+        let gate = |(&data_set, &(partitions, subpartitions)): (&IntermediateDataSetId, &(IndexRange, _))| {
             let at = |index| ShuffleDescriptor {
                 partition: self.partitions[&(data_set, index)].partition,
                 location: WORKER,
             };
             InputGateDescriptor {
                 data_set,
-                partitions: Arc::new(partitions.map(at).collect()),
+                partitions: Arc::new(partitions.indices().map(at).collect()),
                 subpartitions,
             }
         };
         let attempt = Self::attempt(vertex, subtask);
-        let output = |&data_set: &IntermediateDataSetId| {
-            let edge = self.graph.edge(data_set);
-            let subpartitions = match edge.partitioner {
-                Partitioner::Forward => 1,
-                _ => self.parallelism[edge.consumer.0 as usize],
-            };
-            ResultPartitionDescriptor {
-                partition: ResultPartitionId { data_set, producer: attempt },
-                subpartitions,
-            }
+        let output = |&data_set: &IntermediateDataSetId| ResultPartitionDescriptor {
+            partition: ResultPartitionId { data_set, producer: attempt },
+            subpartitions: self.input(data_set).subpartitions,
         };
         let task = TaskDeploymentDescriptor {
             token: FencingToken(3),
@@ -204,8 +206,8 @@ impl Cluster {
                 fingerprint: self.graph.fingerprint,
             }),
             attempt,
-            parallelism: self.parallelism[vertex.id.0 as usize],
-            inputs: vertex.inputs.iter().map(gate).collect(),
+            parallelism,
+            inputs: vertex.inputs.iter().zip(ranges).map(gate).collect(),
             outputs: vertex.outputs.iter().map(output).collect(),
         };
         let boot =

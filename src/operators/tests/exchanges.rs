@@ -1,7 +1,7 @@
 //! Which record reaches which subtask, and in which order.
 
 use super::{Cluster, Outcome, row};
-use crate::api::{Out, Records};
+use crate::api::{DataStream, Out, Records, StreamExecutionEnvironment};
 use crate::connectors::{CsvSink, NumberSequenceSource};
 use crate::operators::subpartition_of_key;
 
@@ -55,6 +55,47 @@ fn a_rebalance_deals_round_robin_from_the_producers_own_number() {
     assert_eq!(numbers(&outcome, "out", 0), [0, 3, 6, 102, 105]);
     assert_eq!(numbers(&outcome, "out", 1), [1, 4, 100, 103, 106]);
     assert_eq!(numbers(&outcome, "out", 2), [2, 5, 101, 104]);
+}
+
+/// The numbers 0 to 3 from producer 0, 10 to 13 from producer 1, and so on.
+fn tens(env: &mut StreamExecutionEnvironment, producers: u32) -> DataStream<i64> {
+    let source = NumberSequenceSource::new(0, i64::from(producers), producers);
+    let tens = env.from_source("numbers", source).set_parallelism(producers);
+    tens.flat_map(|n| n * 10..n * 10 + 4)
+}
+
+#[test]
+fn a_rescale_deals_to_the_few_subtasks_that_belong_to_the_producer() {
+    let outcome = Cluster::run(|env| {
+        tens(env, 2).rescale().map(|n| row(n, "")).set_parallelism(5).sink_to(CsvSink::new("out"));
+    });
+    // Three subpartitions of each partition. Three subtasks read the first partition, two the second,
+    // which is dealt from its producer's own number.
+    assert_eq!(numbers(&outcome, "out", 0), [0, 3]);
+    assert_eq!(numbers(&outcome, "out", 1), [1]);
+    assert_eq!(numbers(&outcome, "out", 2), [2]);
+    assert_eq!(numbers(&outcome, "out", 3), [10, 13, 11]);
+    assert_eq!(numbers(&outcome, "out", 4), [12]);
+}
+
+#[test]
+fn a_rescale_to_fewer_subtasks_joins_whole_partitions() {
+    let outcome = Cluster::run(|env| {
+        tens(env, 3).rescale().map(|n| row(n, "")).set_parallelism(2).sink_to(CsvSink::new("out"));
+    });
+    assert_eq!(numbers(&outcome, "out", 0), [0, 1, 2, 3]);
+    assert_eq!(numbers(&outcome, "out", 1), [10, 11, 12, 13, 20, 21, 22, 23]);
+}
+
+#[test]
+fn a_broadcast_gives_every_record_to_every_subtask() {
+    let outcome = Cluster::run(|env| {
+        let keyed = tens(env, 2).key_by(|n| n % 3);
+        keyed.broadcast().map(|n| row(n, "")).set_parallelism(3).sink_to(CsvSink::new("out"));
+    });
+    for subtask in 0..3 {
+        assert_eq!(numbers(&outcome, "out", subtask), [0, 1, 2, 3, 10, 11, 12, 13]);
+    }
 }
 
 #[test]

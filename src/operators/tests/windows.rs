@@ -63,7 +63,7 @@ impl AggregateFunction<i64> for Count {
 
 /// Two records for four subtasks: the last two have none.
 #[test]
-fn subtasks_without_records_call_map_partition_once_aggregate_and_emit_nothing_else() {
+fn b48_subtasks_without_records_call_map_partition_once_aggregate_and_emit_nothing_else() {
     let outcome = Cluster::run(|env| {
         let few = numbers(env, 2).rebalance();
         let window = few.full_window_partition();

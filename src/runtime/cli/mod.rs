@@ -36,6 +36,7 @@ impl From<ExitStatus> for End {
         match status {
             ExitStatus::Success => Self::Success,
             ExitStatus::Failure(reason) => Self::Failed(reason),
+            ExitStatus::Canceled => Self::Failed("the job was cancelled".to_owned()),
         }
     }
 }

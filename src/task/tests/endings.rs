@@ -10,7 +10,7 @@ use crate::task::{BodyError, TaskContext};
 use super::bench::{Bench, TM2, gate, output};
 
 #[test]
-fn a_panic_fails_the_task_with_vertex_subtask_attempt_and_message() {
+fn b49_a_panic_fails_the_task_with_vertex_subtask_attempt_and_message() {
     let mut bench = Bench::start(vec![], vec![], |_| async { panic!("key {} is odd", 3) });
     assert_eq!(bench.failure().message, "Vertex 1 (subtask 0, attempt v1.0.e1a1): panicked: key 3 is odd");
 }

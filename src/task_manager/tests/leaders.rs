@@ -50,6 +50,21 @@ fn it_asks_for_the_leader_until_there_is_one_and_registers_until_that_answers() 
 }
 
 #[test]
+fn b15_a_worker_that_is_too_late_gives_up_what_it_kept_and_comes_as_a_new_one() {
+    let mut bench = Bench::registered();
+    let kept = partition(bench.finish(1, 0));
+    bench.leader_changed(None);
+    let (to, message) = sent(&bench.leader_changed(Some(2))).remove(0);
+    let Message::RegisterTaskManager(message) = message else { panic!("{to}: {message:?}") };
+    assert!(message.holds);
+    let reason = "too late".to_owned();
+    let rejected = RegistrationRejected { token: token(2), session: SESSION, reason, too_late: true };
+    let effects = bench.master(rejected);
+    assert_eq!(dropped(&effects), [kept]);
+    assert_eq!(sent(&effects).last(), Some(&registration(2)));
+}
+
+#[test]
 fn a_rejected_registration_is_repeated_after_a_pause() {
     let (mut bench, _) = Bench::start(true);
     bench.leader_changed(Some(1));

@@ -2,7 +2,8 @@
 
 use crate::ids::Address;
 use crate::message::{
-    GetAndRetainPartitionWithMetrics, Message, PartitionReport, RegistrationSuccess, ReleasePartitions,
+    GetAndRetainPartitionWithMetrics, HeartbeatRequest, Message, PartitionReport, RegistrationSuccess,
+    ReleasePartitions,
 };
 
 use super::bench::*;
@@ -51,7 +52,7 @@ fn a_late_registration_loses_the_old_partitions_and_keeps_the_new() {
     let new = bench.finish(2, 1);
     for _ in 0..8 {
         bench.pass(40);
-        let effects = bench.master(crate::message::HeartbeatRequest { token: token(2), attempts: vec![] });
+        let effects = bench.master(HeartbeatRequest { token: token(2), attempts: vec![] });
         assert_eq!(names(&effects), ["HeartbeatResponse"]);
     }
     let report = sent(&bench.master(claim(2)));
@@ -67,7 +68,7 @@ fn a_leader_that_was_only_silent_keeps_its_partitions() {
     bench.lead(1);
     for _ in 0..10 {
         bench.pass(40);
-        bench.master(crate::message::HeartbeatRequest { token: token(1), attempts: vec![] });
+        bench.master(HeartbeatRequest { token: token(1), attempts: vec![] });
     }
     let release = ReleasePartitions { token: token(1), partitions: vec![partition(finished)] };
     assert_eq!(dropped(&bench.master(release)), [partition(finished)], "still there");
@@ -89,4 +90,34 @@ fn without_job_recovery_partitions_go_with_their_leader() {
     bench.lead(1);
     let finished = bench.finish(1, 0);
     assert_eq!(dropped(&bench.leader_changed(Some(2))), [partition(finished)]);
+}
+
+#[test]
+fn b16_partitions_are_kept_in_whatever_way_the_change_of_leaders_is_heard_of() {
+    // The old leader's loss first; the new leader at once; the same after a silence.
+    let changes: [fn(&mut Bench); 3] = [
+        |bench| {
+            bench.leader_changed(None);
+            bench.lead(2);
+        },
+        |bench| {
+            bench.lead(2);
+        },
+        |bench| {
+            bench.pass(60);
+            bench.lead(2);
+        },
+    ];
+    for change in changes {
+        let mut bench = Bench::registered();
+        let kept = bench.finish(1, 0);
+        change(&mut bench);
+        let partitions = vec![metrics(kept)];
+        let report = PartitionReport { token: token(2), session: SESSION, partitions };
+        assert_eq!(sent(&bench.master(claim(2))), [(Address::MASTER, Message::PartitionReport(report))]);
+        for _ in 0..20 {
+            assert_eq!(dropped(&bench.pass(40)), [], "the claim ended the old retention");
+            bench.master(HeartbeatRequest { token: token(2), attempts: vec![] });
+        }
+    }
 }

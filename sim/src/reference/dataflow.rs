@@ -1,0 +1,154 @@
+//! `dataflow`: a sequential interpreter of plans. It works a plan off stage by stage: each subtask's
+//! rows follow from those of the stages before, from the ranges that the run chose, and for sources
+//! from the splits that were consumed.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use revenant::config::JobArguments;
+use revenant::graph::{JobGraph, Partitioner};
+use revenant::ids::IntermediateDataSetId;
+
+mod plan;
+mod row;
+mod whole;
+
+use plan::{Input, Layout, Operation, Place, Stage};
+use row::{HEADER, Row, counted, grouped, joined, kept, mapped, reduced, sorted};
+use whole::Known;
+
+use super::exchange::DataSet;
+use super::line_items::{csv, part};
+use super::{Files, ReferenceJob, Shape, VertexWitness, Witness};
+
+#[derive(Debug)]
+pub struct Dataflow {
+    stages: Vec<Stage>,
+    layout: Layout,
+    shape: Shape,
+    /// Of each stage, whatever the witness.
+    known: Vec<Known>,
+}
+
+/// Rows by subtask.
+type Subtasks = Vec<Vec<Row>>;
+
+impl Dataflow {
+    pub fn new(job: &JobArguments, graph: &JobGraph, shape: &Shape) -> Result<Self, String> {
+        let plan = job.arguments.iter().find(|(name, _)| name == "plan");
+        let (_, plan) = plan.ok_or("the reference of dataflow needs the argument 'plan'")?;
+        let stages = plan::read(plan)?;
+        let layout = Layout::of(&stages);
+        layout.check(&stages, graph)?;
+        let parallelism: Vec<Option<u32>> =
+            layout.places.iter().map(|place| graph.vertices[place.vertex].parallelism).collect();
+        let known = whole::known(&stages, &parallelism);
+        Ok(Self { stages, layout, shape: shape.clone(), known })
+    }
+
+    /// What a stage's subtasks have after it, given what all stages before have.
+    fn run(
+        &self,
+        stage: &Stage,
+        place: Place,
+        before: &[Subtasks],
+        vertex: &VertexWitness,
+    ) -> Result<Subtasks, String> {
+        if let Operation::Source { number, splits, keys } = &stage.operation {
+            return vertex.splits.iter().map(|consumed| read(*number, splits, *keys, consumed)).collect();
+        }
+        let gates: Vec<Subtasks> = match place.data_sets {
+            None => stage.inputs.iter().map(|input| before[input.stage].clone()).collect(),
+            Some(first) => (0..)
+                .zip(&stage.inputs)
+                .map(|(gate, input)| {
+                    self.exchange(input, first + gate, before)?.read_all(&vertex.inputs, gate)
+                })
+                .collect::<Result<_, String>>()?,
+        };
+        let subtask = |subtask: usize| {
+            let gates: Vec<&[Row]> = gates.iter().map(|gate| gate[subtask].as_slice()).collect();
+            apply(&stage.operation, &gates)
+        };
+        if gates.iter().any(|gate| gate.len() != vertex.splits.len()) {
+            return Err(format!("stage '{}' has another number of subtasks than its ranges say", stage.name));
+        }
+        Ok((0..vertex.splits.len()).map(subtask).collect())
+    }
+
+    fn exchange(&self, input: &Input, data_set: usize, before: &[Subtasks]) -> Result<DataSet<Row>, String> {
+        let producers = &before[input.stage];
+        let data_set = IntermediateDataSetId(data_set as u32);
+        let subpartitions = self.shape.subpartitions(data_set, producers.len() as u32);
+        match input.way {
+            Partitioner::Forward | Partitioner::Broadcast => Ok(DataSet::single(producers)),
+            Partitioner::Hash => DataSet::by_hash(producers, subpartitions, |row: Row| row.key),
+            Partitioner::Rebalance | Partitioner::Rescale => DataSet::round_robin(producers, subpartitions),
+        }
+    }
+}
+
+fn read(number: u32, splits: &[u32], keys: u32, consumed: &[u32]) -> Result<Vec<Row>, String> {
+    let mut rows = Vec::new();
+    for &split in consumed {
+        let count = *splits.get(split as usize).ok_or_else(|| format!("there is no split {split}"))?;
+        rows.extend((0..count).map(|offset| Row::at(number, split, offset, keys)));
+    }
+    Ok(rows)
+}
+
+/// What one subtask makes of what its gates deliver, one after the other.
+fn apply(operation: &Operation, gates: &[&[Row]]) -> Vec<Row> {
+    if let (Operation::Join, [first, second]) = (operation, gates) {
+        return joined(first, second);
+    }
+    let rows = gates.concat();
+    match operation {
+        Operation::Map => rows.into_iter().map(mapped).collect(),
+        Operation::Filter => rows.into_iter().filter(kept).collect(),
+        Operation::Group => grouped(&rows),
+        Operation::Sort { descending } => sorted(&rows, *descending),
+        Operation::Count => vec![counted(&rows)],
+        Operation::Reduce => reduced(&rows).into_iter().collect(),
+        Operation::First(count) => rows.into_iter().take(*count).collect(),
+        Operation::Source { .. } | Operation::Join | Operation::Sink => rows,
+    }
+}
+
+impl ReferenceJob for Dataflow {
+    fn outputs(&self, witness: &Witness) -> Result<Files, String> {
+        if witness.vertices.len() != self.layout.vertices {
+            return Err(format!("the job does not have {} vertices", self.layout.vertices));
+        }
+        let mut files = Files::new();
+        let mut results: Vec<Subtasks> = Vec::new();
+        for (stage, place) in self.stages.iter().zip(&self.layout.places) {
+            let rows = self.run(stage, *place, &results, &witness.vertices[place.vertex])?;
+            if stage.operation == Operation::Sink {
+                for (subtask, rows) in rows.iter().enumerate() {
+                    files.insert(part(&stage.name, subtask), csv(HEADER, rows.iter().map(Row::line)));
+                }
+            }
+            results.push(rows);
+        }
+        Ok(files)
+    }
+
+    fn whole(&self, files: &BTreeMap<String, Bytes>) -> Result<(), String> {
+        for (stage, known) in self.stages.iter().zip(&self.known) {
+            if stage.operation == Operation::Sink {
+                let directory = format!("{}/", stage.name);
+                let mine = files.iter().filter(|(path, _)| path.starts_with(&directory));
+                let texts: Vec<&str> = mine
+                    .map(|(path, file)| str::from_utf8(file).map_err(|error| format!("{path}: {error}")))
+                    .collect::<Result<_, _>>()?;
+                let lines: Vec<&str> = texts.iter().flat_map(|text| text.lines().skip(1)).collect();
+                known.check(&lines).map_err(|error| format!("output '{}': {error}", stage.name))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

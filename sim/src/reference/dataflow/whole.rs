@@ -1,0 +1,258 @@
+//! What can be said of a sink's rows whoever read which split and however the exchanges were cut:
+//! every row exactly, or sums over them, or nothing. A stage's rows are known exactly as long as
+//! each depends on its own input row alone, or on all rows of its key.
+
+use std::collections::BTreeMap;
+
+use revenant::graph::Partitioner;
+
+use super::plan::{Input, Operation, Stage};
+use super::row::{Row, grouped, joined, kept, mapped};
+
+/// What is known of all rows that a stage has in its subtasks together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Known {
+    /// Exactly these, in some order.
+    Rows(Vec<Row>),
+    /// Sums of columns.
+    Sums {
+        rows: u64,
+        values: Option<i64>,
+    },
+    Nothing,
+}
+
+impl Known {
+    fn sums(self) -> Self {
+        let Self::Rows(rows) = self else { return self };
+        let values = rows.iter().fold(0_i64, |sum, row| sum.wrapping_add(row.value));
+        let rows = rows.iter().fold(0_u64, |sum, row| sum.wrapping_add(row.rows));
+        Self::Sums { rows, values: Some(values) }
+    }
+
+    fn without_values(self) -> Self {
+        match self.sums() {
+            Self::Sums { rows, .. } => Self::Sums { rows, values: None },
+            other => other,
+        }
+    }
+
+    fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Rows(mut rows), Self::Rows(more)) => {
+                rows.extend(more);
+                Self::Rows(rows)
+            }
+            (one, other) => match (one.sums(), other.sums()) {
+                (Self::Sums { rows, values }, Self::Sums { rows: more, values: others }) => Self::Sums {
+                    rows: rows.wrapping_add(more),
+                    values: values.zip(others).map(|(value, other)| value.wrapping_add(other)),
+                },
+                _ => Self::Nothing,
+            },
+        }
+    }
+
+    fn map(self, change: impl FnOnce(Vec<Row>) -> Vec<Row>) -> Option<Self> {
+        let Self::Rows(rows) = self else { return None };
+        Some(Self::Rows(change(rows)))
+    }
+
+    /// Whether these are the rows of a sink's files, given without headers; or what is wrong.
+    pub fn check(&self, lines: &[&str]) -> Result<(), String> {
+        match self {
+            Self::Rows(rows) => same_rows(rows, lines),
+            Self::Sums { rows, values } => {
+                let (mut found_rows, mut found_values) = (0_u64, 0_i64);
+                for line in lines {
+                    let (value, rows) = last_columns(line).ok_or_else(|| format!("'{line}' is no row"))?;
+                    found_values = found_values.wrapping_add(value);
+                    found_rows = found_rows.wrapping_add(rows);
+                }
+                if found_rows != *rows {
+                    return Err(format!("it stands for {found_rows} rows of sources, {rows} expected"));
+                }
+                match values {
+                    Some(values) if *values != found_values => {
+                        Err(format!("its values come to {found_values}, {values} expected"))
+                    }
+                    _ => Ok(()),
+                }
+            }
+            Self::Nothing => Ok(()),
+        }
+    }
+}
+
+fn last_columns(line: &str) -> Option<(i64, u64)> {
+    let mut columns = line.rsplit(',');
+    let rows = columns.next()?.parse().ok()?;
+    let value = columns.next()?.parse().ok()?;
+    Some((value, rows))
+}
+
+fn same_rows(expected: &[Row], lines: &[&str]) -> Result<(), String> {
+    let mut times: BTreeMap<String, (u32, u32)> = BTreeMap::new();
+    for row in expected {
+        times.entry(row.line()).or_default().0 += 1;
+    }
+    for line in lines {
+        times.entry((*line).to_owned()).or_default().1 += 1;
+    }
+    match times.iter().find(|(_, (expected, found))| expected != found) {
+        Some((line, (expected, found))) => {
+            Err(format!("row {line} is there {found} times, {expected} expected"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Of each stage. `parallelism` is that of each stage, where the plan sets it.
+pub fn known(stages: &[Stage], parallelism: &[Option<u32>]) -> Vec<Known> {
+    let mut known: Vec<Known> = Vec::new();
+    for (stage, &parallelism) in stages.iter().zip(parallelism) {
+        let next = of_stage(stage, parallelism, &known);
+        known.push(next);
+    }
+    known
+}
+
+fn of_stage(stage: &Stage, parallelism: Option<u32>, before: &[Known]) -> Known {
+    // All that arrives; of a broadcast each subtask gets everything.
+    let arriving = |input: &Input| {
+        let once = before[input.stage].clone();
+        match (input.way, parallelism) {
+            (Partitioner::Broadcast, None) => Known::Nothing,
+            (Partitioner::Broadcast, Some(times)) => {
+                (1..times).fold(once.clone(), |sum, _| sum.and(once.clone()))
+            }
+            _ => once,
+        }
+    };
+    let all = |inputs: &[Input]| inputs.iter().map(arriving).reduce(Known::and).unwrap_or(Known::Nothing);
+    match &stage.operation {
+        Operation::Source { number, splits, keys } => {
+            let of_split = |(split, rows): (u32, &u32)| {
+                (0..*rows).map(move |offset| Row::at(*number, split, offset, *keys))
+            };
+            Known::Rows((0..).zip(splits).flat_map(of_split).collect())
+        }
+        Operation::Join => {
+            let [first, second] = stage.inputs.as_slice() else { return Known::Nothing };
+            let second = arriving(second);
+            match &before[first.stage] {
+                Known::Rows(first) => {
+                    let exact = second.clone().map(|second| joined(first, &second));
+                    exact.unwrap_or_else(|| second.without_values())
+                }
+                _ => second.without_values(),
+            }
+        }
+        Operation::Map => {
+            let rows = all(&stage.inputs);
+            rows.clone()
+                .map(|rows| rows.into_iter().map(mapped).collect())
+                .unwrap_or_else(|| rows.without_values())
+        }
+        Operation::Filter => {
+            let rows = all(&stage.inputs);
+            rows.map(|rows| rows.into_iter().filter(kept).collect()).unwrap_or(Known::Nothing)
+        }
+        Operation::Group => {
+            let rows = all(&stage.inputs);
+            let by_key = stage.inputs.iter().all(|input| input.way == Partitioner::Hash);
+            let exact = if by_key { rows.clone().map(|rows| grouped(&rows)) } else { None };
+            exact.unwrap_or_else(|| rows.sums())
+        }
+        Operation::Sort { .. } | Operation::Sink => all(&stage.inputs),
+        Operation::Count => match all(&stage.inputs) {
+            Known::Rows(rows) => {
+                let count = rows.len() as i64;
+                match Known::Rows(rows).sums() {
+                    Known::Sums { rows, .. } => Known::Sums { rows, values: Some(count) },
+                    other => other,
+                }
+            }
+            other => other.without_values(),
+        },
+        Operation::Reduce => all(&stage.inputs).without_values(),
+        Operation::First(_) => Known::Nothing,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reference::dataflow::plan::read;
+
+    /// Of the plan's last stage, behind source 0 with the rows (0,0,0,0,433), (0,0,1,1,432),
+    /// (0,1,0,2,171) and source 1 with (1,0,0,2,595), (1,0,1,1,297).
+    fn of(stages: &str, parallelism: Option<u32>) -> Known {
+        let plan = format!("a = source rows=3 splits=2 keys=3; b = source rows=2 splits=1 keys=3; {stages}");
+        let stages = read(&plan).unwrap();
+        known(&stages, &vec![parallelism; stages.len()]).pop().unwrap()
+    }
+
+    fn lines(known: Known) -> Vec<String> {
+        let Known::Rows(rows) = known else { panic!("{known:?}") };
+        rows.iter().map(Row::line).collect()
+    }
+
+    #[test]
+    fn rows_are_known_as_long_as_each_depends_on_its_own_or_its_key() {
+        assert_eq!(lines(of("o = sink a", None)), ["0,0,0,0,433,1", "0,0,1,1,432,1", "0,1,0,2,171,1"]);
+        assert_eq!(lines(of("c = map a", None))[1], "0,0,1,1,1297,1");
+        assert_eq!(lines(of("c = filter a via rescale", None)), ["0,0,0,0,433,1"]);
+        let joined = ["1,0,0,2,766,1", "1,0,1,1,729,1"];
+        assert_eq!(lines(of("c = join a b via broadcast,forward", None)), joined);
+        assert_eq!(lines(of("c = join a b via hash,hash", None)), joined);
+        let grouped = ["1,0,0,2,766,2", "0,0,1,1,729,2", "0,0,0,0,433,1"];
+        let mut found = lines(of("c = group b a via hash,hash; d = sort c via rebalance", None));
+        found.sort();
+        let mut expected = grouped.map(ToOwned::to_owned);
+        expected[0] = "0,1,0,2,766,2".to_owned();
+        expected.sort();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn where_rows_depend_on_the_cut_their_sums_are_known_and_after_a_first_nothing() {
+        let sums = |rows, values| Known::Sums { rows, values };
+        assert_eq!(of("c = count a via rebalance", None), sums(3, Some(3)));
+        assert_eq!(of("c = reduce a via rebalance", None), sums(3, None));
+        assert_eq!(of("c = group a", None), sums(3, Some(433 + 432 + 171)));
+        assert_eq!(of("c = count a; d = map c a", None), sums(6, None));
+        assert_eq!(of("c = count a; d = sink c a via rebalance,rebalance", None), sums(6, Some(3 + 1036)));
+        assert_eq!(of("c = count a; d = join c b via broadcast,forward", None), sums(2, None));
+        assert_eq!(of("c = first 2 of a", None), Known::Nothing);
+        assert_eq!(of("c = count a; d = filter c", None), Known::Nothing);
+    }
+
+    #[test]
+    fn a_broadcast_multiplies_by_the_parallelism_if_that_is_known() {
+        assert_eq!(of("o = sink b via broadcast", None), Known::Nothing);
+        assert_eq!(lines(of("o = sink b via broadcast", Some(3))).len(), 6);
+    }
+
+    #[test]
+    fn a_row_lost_or_doubled_is_named() {
+        let rows = of("o = sink b", None);
+        rows.check(&["1,0,1,1,297,1", "1,0,0,2,595,1"]).unwrap();
+        let wrong = |lines: &[&str]| rows.check(lines).unwrap_err();
+        assert_eq!(wrong(&["1,0,0,2,595,1"]), "row 1,0,1,1,297,1 is there 0 times, 1 expected");
+        assert_eq!(
+            wrong(&["1,0,1,1,297,1", "1,0,0,2,595,1", "1,0,0,2,595,1"]),
+            "row 1,0,0,2,595,1 is there 2 times, 1 expected"
+        );
+        assert_eq!(
+            wrong(&["1,0,1,1,297,1", "1,0,0,2,596,1"]),
+            "row 1,0,0,2,595,1 is there 0 times, 1 expected"
+        );
+        let sums = of("c = count b", None);
+        sums.check(&["0,0,0,0,2,2", "0,0,0,0,0,0"]).unwrap();
+        let wrong = |lines: &[&str]| sums.check(lines).unwrap_err();
+        assert_eq!(wrong(&["0,0,0,0,1,1"]), "it stands for 1 rows of sources, 2 expected");
+        assert_eq!(wrong(&["0,0,0,0,3,2"]), "its values come to 3, 2 expected");
+        assert_eq!(wrong(&["none"]), "'none' is no row");
+    }
+}

@@ -1,0 +1,52 @@
+//! Workers that come when the recovery does not wait for them any more (FLIP-383: "only TMs connected
+//! within this period will be accepted, and those that time out will be rejected").
+
+use super::*;
+
+fn registration(process: ProcessId, session: u64, holds: bool) -> RegisterTaskManager {
+    RegisterTaskManager { token: NOW, process, session: SessionId(session), slots: 1, retains: true, holds }
+}
+
+/// A recovery that waited in vain for the second TaskManager.
+fn after_the_window() -> Fixture {
+    let mut fixture = Fixture::new(&[]);
+    fixture.lead(sources_finished());
+    fixture.register(TM1, 1, vec![partition(attempt(SOURCE, 0, OLD))]);
+    fixture.event(Event::Timer(RECOVERY_TIMEOUT));
+    fixture.durable();
+    fixture.effects.clear();
+    fixture
+}
+
+#[test]
+fn b15_a_worker_that_comes_too_late_with_partitions_is_rejected_and_welcome_without_them() {
+    let mut fixture = after_the_window();
+    fixture.tell(Address::executor(TM2), registration(TM2, 2, true));
+    let rejections = fixture.sent(|to, message| match message {
+        Message::RegistrationRejected(message) => Some((to, message.session, message.too_late)),
+        _ => None,
+    });
+    assert_eq!(rejections, [(Address::executor(TM2), SessionId(2), true)]);
+    assert!(!fixture.master.workers.is_registered(TM2));
+    fixture.tell(Address::executor(TM2), registration(TM2, 2, false));
+    assert!(fixture.kinds().contains(&"RegistrationSuccess"));
+    assert!(fixture.master.workers.is_registered(TM2));
+}
+
+#[test]
+fn a_worker_whose_answer_was_lost_is_not_late_when_it_asks_again() {
+    let mut fixture = after_the_window();
+    fixture.tell(Address::executor(TM1), registration(TM1, 1, true));
+    assert!(fixture.kinds().contains(&"RegistrationSuccess"));
+    assert!(!fixture.kinds().contains(&"RegistrationRejected"));
+}
+
+#[test]
+fn a_worker_with_partitions_is_welcome_while_the_recovery_waits() {
+    let mut fixture = Fixture::new(&[]);
+    fixture.lead(sources_finished());
+    for (process, session) in [(TM1, 1), (TM2, 2)] {
+        fixture.tell(Address::executor(process), registration(process, session, true));
+        assert!(fixture.master.workers.is_registered(process));
+    }
+}

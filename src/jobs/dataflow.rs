@@ -1,0 +1,211 @@
+//! `dataflow`: a job whose shape is its argument. The plan has one stage a line (or several with `;`
+//! between them; `#` begins a comment), each `<name> = <operation> <inputs> via <exchanges> <options>`:
+//!
+//! ```text
+//! small   = source rows=12 splits=3 parallelism=2 assignment=static
+//! numbers = source rows=200 splits=8 keys=20 snapshots=false
+//! mapped  = map numbers via rescale
+//! joined  = join small mapped via broadcast,hash
+//! sums    = group joined via hash
+//! sorted  = sort sums via rebalance parallelism=3 order=descending
+//! early   = first 3 of sorted
+//! out     = sink early
+//! ```
+//!
+//! `via` has one exchange for each input: `forward` (also when `via` is left out), `hash` (of the
+//! key), `rebalance`, `rescale` or `broadcast`. Several inputs are read one after the other. Options
+//! are `parallelism` and `max-parallelism`; without them, the scheduler decides. Each sink writes
+//! the rows that it gets as CSV to a directory of its own name.
+//!
+//! | operation | what a subtask makes of the rows that it gets |
+//! |---|---|
+//! | `source` | the rows of its splits: `rows` in all, in `splits` (4) pieces, with up to `keys` (16) keys; `assignment` is `dynamic` or `static`, `snapshots` `true` or `false` |
+//! | `map` | each row with another value: three times the old one, and the key |
+//! | `filter` | the rows whose value 3 does not divide |
+//! | `join` | each row of the second input once, its value plus the sum of the values that rows of the first input have with its key |
+//! | `group` | one row for each key, in the order in which the keys first came: the smallest identity, the sum of the values |
+//! | `sort` | the rows by their keys; rows of one key stay in their order |
+//! | `count` | one row, also for no rows: the number of rows as value |
+//! | `reduce` | one row, or none for no rows: the first one's identity and key, and the value, from the left, 31 times what was plus the next |
+//! | `first n of` | its first n rows; the others are not fetched |
+//!
+//! Sums wrap around. The column `rows` of an output says how many rows of sources a row stands for.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::api::{
+    AggregateFunction, DataStream, FunctionError, JobError, JobParameters, Out, Record, Records,
+    StreamExecutionEnvironment,
+};
+use crate::connectors::CsvSink;
+
+mod plan;
+mod row;
+mod source;
+
+use plan::{Operation, Plan, Stage, Via};
+use row::Row;
+use source::RowSource;
+
+/// The plan if none is given.
+const EXAMPLE: &str =
+    "rows = source rows=100; sums = group rows via hash; sorted = sort sums; out = sink sorted";
+
+pub(super) fn describe(env: &mut StreamExecutionEnvironment, job: &JobParameters) -> Result<(), JobError> {
+    let text = job.get("plan", EXAMPLE.to_owned(), "a plan of stages with ';' between them", |_| true)?;
+    let plan = Plan::parse(&text).map_err(|error| JobError(format!("argument 'plan': {error}")))?;
+    // Of all stages but the sinks, by their index.
+    let mut streams: BTreeMap<usize, DataStream<Row>> = BTreeMap::new();
+    let mut sources = 0..;
+    for (index, stage) in plan.stages.iter().enumerate() {
+        let rows = match stage.operation {
+            Operation::Source(options) => {
+                let number = sources.next().unwrap_or_default();
+                env.from_source(&stage.name, RowSource { number, options })
+            }
+            Operation::Join => join(&streams, stage),
+            operation => {
+                let inputs = stage
+                    .inputs
+                    .iter()
+                    .map(|input| exchanged(&streams[&input.stage], input.via, |row: &Row| row.key));
+                let Some(rows) = inputs.reduce(|union, next| union.union(&next)) else { continue };
+                match one_input(operation, &rows) {
+                    Some(result) => result,
+                    None => {
+                        sink(&rows, stage);
+                        continue;
+                    }
+                }
+            }
+        };
+        let mut rows = rows.name(&stage.name);
+        if let Some(parallelism) = stage.parallelism {
+            rows = rows.set_parallelism(parallelism);
+        }
+        if let Some(max_parallelism) = stage.max_parallelism {
+            rows = rows.set_max_parallelism(max_parallelism);
+        }
+        streams.insert(index, rows);
+    }
+    Ok(())
+}
+
+/// The results of an operation on rows that come together; `None` for a sink.
+fn one_input(operation: Operation, rows: &DataStream<Row>) -> Option<DataStream<Row>> {
+    let window = rows.full_window_partition();
+    Some(match operation {
+        Operation::Map => rows.map(Row::mapped),
+        Operation::Filter => rows.filter(Row::is_kept),
+        Operation::Group => window.map_partition(group),
+        Operation::Sort(order) => window.sort_partition(|row| row.key, order),
+        Operation::Count => window.aggregate(Count),
+        Operation::Reduce => window.reduce(Row::folded),
+        Operation::First(count) => {
+            window.map_partition(async move |rows: &mut Records<Row>, out: &Out<Row>| {
+                for _ in 0..count {
+                    let Some(row) = rows.next().await else { break };
+                    out.collect(row).await;
+                }
+                Ok(())
+            })
+        }
+        Operation::Source(_) | Operation::Join | Operation::Sink => return None,
+    })
+}
+
+fn sink(rows: &DataStream<Row>, stage: &Stage) {
+    let sink = rows.sink_to(CsvSink::new(stage.name.as_str())).name(&stage.name);
+    if let Some(parallelism) = stage.parallelism {
+        sink.set_parallelism(parallelism);
+    }
+}
+
+/// The same records on their way to a consumer.
+fn exchanged<T: Record>(stream: &DataStream<T>, via: Via, key_of: fn(&T) -> i64) -> DataStream<T> {
+    match via {
+        Via::Forward => stream.clone(),
+        Via::Hash => stream.key_by(key_of).into_data_stream(),
+        Via::Rebalance => stream.rebalance(),
+        Via::Rescale => stream.rescale(),
+        Via::Broadcast => stream.broadcast(),
+    }
+}
+
+/// A row on its way to a join.
+#[derive(Clone, Serialize, Deserialize)]
+struct Sided {
+    /// Of the join's first input.
+    first: bool,
+    row: Row,
+}
+
+fn join(streams: &BTreeMap<usize, DataStream<Row>>, stage: &Stage) -> DataStream<Row> {
+    let [first, second] = [(0, true), (1, false)].map(|(input, first)| {
+        let input = stage.inputs[input];
+        let side = if first { "first" } else { "second" };
+        // Chained behind the input, so it costs no exchange of its own.
+        let sided = streams[&input.stage].map(move |row| Sided { first, row });
+        let sided = sided.name(&format!("{}.{side}", stage.name));
+        exchanged(&sided, input.via, |sided: &Sided| sided.row.key)
+    });
+    first.union(&second).full_window_partition().map_partition(
+        async |rows: &mut Records<Sided>, out: &Out<Row>| {
+            let mut sums: BTreeMap<i64, i64> = BTreeMap::new();
+            let mut second_has_begun = false;
+            while let Some(Sided { first, row }) = rows.next().await {
+                if !first {
+                    second_has_begun = true;
+                    out.collect(row.joined(sums.get(&row.key).copied().unwrap_or_default())).await;
+                } else if second_has_begun {
+                    return Err("a row of the first input came behind one of the second".into());
+                } else {
+                    let sum = sums.entry(row.key).or_default();
+                    *sum = sum.wrapping_add(row.value);
+                }
+            }
+            Ok(())
+        },
+    )
+}
+
+async fn group(rows: &mut Records<Row>, out: &Out<Row>) -> Result<(), FunctionError> {
+    let mut groups: Vec<Row> = Vec::new();
+    let mut of_key: BTreeMap<i64, usize> = BTreeMap::new();
+    while let Some(row) = rows.next().await {
+        let index = *of_key.entry(row.key).or_insert(groups.len());
+        match groups.get_mut(index) {
+            Some(group) => *group = group.grouped(row),
+            None => groups.push(row),
+        }
+    }
+    for group in groups {
+        out.collect(group).await;
+    }
+    Ok(())
+}
+
+/// Counts rows.
+struct Count;
+
+impl AggregateFunction<Row> for Count {
+    type Accumulator = Row;
+    type Output = Row;
+
+    fn create_accumulator(&self) -> Row {
+        Row::NONE
+    }
+
+    fn add(&self, row: Row, counted: Row) -> Row {
+        counted.counted(row)
+    }
+
+    fn get_result(&self, counted: Row) -> Row {
+        counted
+    }
+}
+
+#[cfg(test)]
+mod tests;
