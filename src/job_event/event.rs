@@ -6,6 +6,9 @@ use crate::coordinator::CoordinatorSnapshot;
 use crate::ids::{ExecutionAttemptId, ExecutionVertexId, FencingToken, JobVertexId, ProcessId};
 use crate::message::{Accumulators, Committable, IndexRange, IoMetrics, PartitionWithMetrics};
 
+/// Partitions and subpartitions that are read, by subtask and input edge.
+pub type SubtaskInputs = Vec<Vec<(IndexRange, IndexRange)>>;
+
 /// An increment of the JobMaster's state (FLIP-383, "JobEvent").
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum JobEvent {
@@ -19,11 +22,7 @@ pub enum JobEvent {
     },
     /// FLIP-383 ExecutionJobVertexInitializedEvent: decided parallelism and input information: for
     /// each subtask and input edge the partitions and subpartitions that it reads.
-    ExecutionJobVertexInitialized {
-        vertex: JobVertexId,
-        parallelism: u32,
-        inputs: Vec<Vec<(IndexRange, IndexRange)>>,
-    },
+    ExecutionJobVertexInitialized { vertex: JobVertexId, parallelism: u32, inputs: SubtaskInputs },
     /// FLIP-383 ExecutionVertexFinishedEvent.
     ExecutionVertexFinished {
         finish: Finish,
@@ -38,7 +37,7 @@ pub enum JobEvent {
     /// after a failure.
     BaseRecorded {
         /// Input ranges of each subtask, by initialized vertex.
-        initialized: Vec<(JobVertexId, Vec<Vec<(IndexRange, IndexRange)>>)>,
+        initialized: Vec<(JobVertexId, SubtaskInputs)>,
         finished: Vec<Finish>,
         coordinators: Vec<(JobVertexId, CoordinatorSnapshot)>,
     },

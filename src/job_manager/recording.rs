@@ -213,8 +213,9 @@ impl JobMaster {
         });
         let finished: Vec<Finish> =
             self.execution.subtasks().filter_map(|(id, _)| self.execution.finish(id)).cloned().collect();
-        let coordinators = self.coordinators.iter();
-        let coordinators = coordinators
+        let coordinators = self
+            .coordinators
+            .iter()
             .filter_map(|(&vertex, coordinator)| Some((vertex, coordinator.checkpoint_coordinator()?)));
         JobEvent::BaseRecorded {
             initialized: initialized.collect(),

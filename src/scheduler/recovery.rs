@@ -45,12 +45,8 @@ pub fn fold(events: &[JobEvent], graph: &JobGraph) -> Result<RecoveredLog, Strin
                 log.initialize(graph, *vertex, *parallelism, inputs)?;
             }
             JobEvent::ExecutionVertexFinished { finish, coordinators } => {
-                log.finish(graph, finish)?;
-                uncovered.insert(finish.attempt.subtask);
-                for (vertex, snapshot) in coordinators {
-                    uncovered.retain(|id| id.vertex != *vertex);
-                    log.coordinators.insert(*vertex, snapshot.clone());
-                }
+                log.finish(graph, finish, &mut uncovered)?;
+                log.snapshot(coordinators, &mut uncovered);
             }
             JobEvent::ExecutionVertexReset { subtasks } => {
                 for id in subtasks {
@@ -63,9 +59,9 @@ pub fn fold(events: &[JobEvent], graph: &JobGraph) -> Result<RecoveredLog, Strin
                     log.initialize(graph, *vertex, inputs.len() as u32, inputs)?;
                 }
                 for finish in finished {
-                    log.finish(graph, finish)?;
+                    log.finish(graph, finish, &mut uncovered)?;
                 }
-                log.coordinators.extend(coordinators.iter().cloned());
+                log.snapshot(coordinators, &mut uncovered);
             }
         }
     }
@@ -86,7 +82,12 @@ impl RecoveredLog {
         Ok(())
     }
 
-    fn finish(&mut self, graph: &JobGraph, finish: &Finish) -> Result<(), String> {
+    fn finish(
+        &mut self,
+        graph: &JobGraph,
+        finish: &Finish,
+        uncovered: &mut BTreeSet<ExecutionVertexId>,
+    ) -> Result<(), String> {
         let attempt = &finish.attempt;
         let id = attempt.subtask;
         if self.initialized.get(&id.vertex).is_none_or(|inputs| inputs.len() <= id.subtask as usize) {
@@ -100,7 +101,19 @@ impl RecoveredLog {
             return Err(format!("{attempt} finished with partitions that are not its own"));
         }
         self.finished.insert(id, finish.clone());
+        uncovered.insert(id);
         Ok(())
+    }
+
+    fn snapshot(
+        &mut self,
+        coordinators: &[(JobVertexId, CoordinatorSnapshot)],
+        uncovered: &mut BTreeSet<ExecutionVertexId>,
+    ) {
+        for (vertex, snapshot) in coordinators {
+            uncovered.retain(|id| id.vertex != *vertex);
+            self.coordinators.insert(*vertex, snapshot.clone());
+        }
     }
 
     /// FLIP-383: "we will adjust the execution job vertex to the state at the time of the latest

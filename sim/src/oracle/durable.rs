@@ -55,7 +55,10 @@ pub struct Loss {
 
 impl Loss {
     pub fn of(history: &History, leader: &Leader) -> Self {
-        let mut state = history.log.state(leader.lost, Bytes::Durable);
+        // What the disk spoilt before the leader came could not be found any more.
+        let spoilt = history.log.was_corrupted(leader.lost, leader.acquired);
+        let found = if spoilt { leader.acquired } else { leader.lost };
+        let mut state = history.log.state(found, Bytes::Durable);
         state.reconcile(history.graph);
         let recovered = leader.recovered.unwrap_or(leader.until);
         let again = again(history, &state, leader, recovered);

@@ -42,6 +42,19 @@ mod tests {
     use crate::oracle::testing::{Story, attempt, caught, finished, partition, passes};
 
     #[test]
+    fn what_a_flipped_bit_took_before_the_leader_came_may_run_again_and_nothing_else() {
+        let corrupted = |offset: u64| {
+            let mut story = until_first_sink();
+            story.crash().corrupt(1, offset).lead(2).recovered(2, &[]);
+            story.deploy(attempt(0, 0, 2, 1));
+            story
+        };
+        passes(check, &corrupted(20));
+        let last = until_first_sink().log_length(1) - 1;
+        caught(check, &corrupted(last), "v0.0.e2a1 was deployed");
+    }
+
+    #[test]
     fn a_leader_that_a_broken_disk_kept_from_the_log_for_as_long_as_it_waits_may_start_over() {
         let blind = |fails: bool, wait: u64, reads: bool| {
             let mut story = until_first_sink();

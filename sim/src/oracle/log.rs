@@ -126,6 +126,11 @@ impl Log {
         })
     }
 
+    /// Whether a bit of the log was flipped from trace index `from` on and before `until`.
+    pub fn was_corrupted(&self, from: usize, until: usize) -> bool {
+        self.broken.values().any(|broken| (from..until).contains(&broken.since))
+    }
+
     /// Trace index from which a finish of this attempt was durable, in a record of its own or in a
     /// base.
     pub fn durable_finish(&self, attempt: ExecutionAttemptId) -> Option<usize> {
@@ -184,7 +189,9 @@ impl<'a> LogState<'a> {
                     self.uncovered.remove(subtask);
                 }
             }
-            JobEvent::BaseRecorded { initialized, finished, .. } => {
+            JobEvent::BaseRecorded { initialized, finished, coordinators } => {
+                self.uncovered = finished.iter().map(|finish| finish.attempt.subtask).collect();
+                self.uncovered.retain(|id| coordinators.iter().all(|(vertex, _)| *vertex != id.vertex));
                 let vertices = initialized.iter();
                 self.initialized =
                     vertices.map(|(vertex, inputs)| (*vertex, (inputs.len() as u32, inputs))).collect();
