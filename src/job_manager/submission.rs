@@ -65,9 +65,7 @@ fn check_recovery(config: &Configuration, graph: &JobGraph, volumes: &[Volume]) 
 mod tests {
     use super::*;
     use crate::actor::Boot;
-    use crate::api::{
-        FunctionError, JobError, JobParameters, Out, Program, SourceFunction, StreamExecutionEnvironment,
-    };
+    use crate::api::{DataStream, FunctionError, Out, Program, SourceFunction, StreamExecutionEnvironment};
     use crate::config::JobArguments;
     use crate::connectors::{CsvSink, NumberSequenceSource, Sink};
     use crate::ids::{ProcessId, SessionId};
@@ -115,23 +113,24 @@ mod tests {
         }
     }
 
+    fn rows(env: &mut StreamExecutionEnvironment) -> DataStream<Row> {
+        env.from_source("numbers", NumberSequenceSource::new(0, 10, 2)).map(|number| Row { number })
+    }
+
     fn program() -> Program {
-        fn good(env: &mut StreamExecutionEnvironment, _: &JobParameters) -> Result<(), JobError> {
-            let numbers = env.from_source("numbers", NumberSequenceSource::new(0, 10, 2));
-            numbers.map(|number| Row { number }).sink_to(CsvSink::new("out"));
-            Ok(())
-        }
-        fn function(env: &mut StreamExecutionEnvironment, _: &JobParameters) -> Result<(), JobError> {
-            env.add_source("count", Count).map(|number| Row { number }).sink_to(CsvSink::new("out"));
-            Ok(())
-        }
-        fn appending(env: &mut StreamExecutionEnvironment, _: &JobParameters) -> Result<(), JobError> {
-            let numbers = env.from_source("numbers", NumberSequenceSource::new(0, 10, 2));
-            numbers.map(|number| Row { number }).sink_to(Appending(CsvSink::new("out")));
-            Ok(())
-        }
-        let program = Program::new().register("good", "Good.", good);
-        program.register("function", "A function.", function).register("appending", "Appends.", appending)
+        Program::new()
+            .register("good", "Good.", |env, _| {
+                rows(env).sink_to(CsvSink::new("out"));
+                Ok(())
+            })
+            .register("function", "A function.", |env, _| {
+                env.add_source("count", Count).map(|number| Row { number }).sink_to(CsvSink::new("out"));
+                Ok(())
+            })
+            .register("appending", "Appends.", |env, _| {
+                rows(env).sink_to(Appending(CsvSink::new("out")));
+                Ok(())
+            })
     }
 
     const ALL: [Volume; 5] = [Volume::Local, Volume::Scratch, Volume::Ha, Volume::Output, Volume::Input];

@@ -369,7 +369,9 @@ mod tests {
     fn a_wide_exchange_is_followed_in_less_than_a_step_for_each_pair() {
         let mut chain = Chain::of(&[Indeterminate, Determinate], 5_000);
         let roots: Vec<_> = (0..5_000).map(|subtask| id(0, subtask)).collect();
-        roots.iter().for_each(|&root| chain.lose(root));
+        for &root in &roots {
+            chain.lose(root);
+        }
         assert_eq!(chain.restart(&roots).len(), 10_000);
     }
 }

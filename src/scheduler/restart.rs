@@ -11,6 +11,10 @@ use crate::actor::Time;
 use crate::config::{Attempts, Configuration, Decimal, RestartStrategy};
 use crate::ids::FencingToken;
 
+/// A pause before jitter grows no longer than this, more than 100 years, so that its jitter can be
+/// computed.
+const BACKOFF_MAX: Duration = Duration::from_nanos(u64::MAX / 4);
+
 /// Counts a job's failures under one leader.
 #[derive(Clone, Debug)]
 pub struct RestartBackoff(Strategy);
@@ -112,7 +116,7 @@ impl ExponentialDelay {
         }
         self.restarts = self.restarts.saturating_add(1);
         let pause = self.jittered().min(self.max).max(self.initial);
-        self.backoff = self.multiplier.of(self.backoff);
+        self.backoff = self.multiplier.of(self.backoff).min(BACKOFF_MAX);
         self.next = Some(now + pause);
         self.may_restart().then_some(pause)
     }
@@ -132,7 +136,7 @@ impl ExponentialDelay {
         let mut bytes = [0; 12];
         bytes[..8].copy_from_slice(&self.token.0.to_le_bytes());
         bytes[8..].copy_from_slice(&self.restarts.to_le_bytes());
-        let within = u128::from(xxh3_64(&bytes)) * (part.as_nanos() * 2 + 1) >> 64;
+        let within = (u128::from(xxh3_64(&bytes)) * (part.as_nanos() * 2 + 1)) >> 64;
         let shift = Duration::from_nanos(u64::try_from(within).unwrap_or(u64::MAX));
         self.backoff.saturating_sub(part).saturating_add(shift)
     }
@@ -146,8 +150,8 @@ mod tests {
         Time(millis * 1_000_000)
     }
 
-    const fn ms(millis: u64) -> Option<Duration> {
-        Some(Duration::from_millis(millis))
+    const fn ms(millis: u64) -> Duration {
+        Duration::from_millis(millis)
     }
 
     fn backoff_under(token: u64, options: &[(&str, &str)]) -> RestartBackoff {
@@ -171,9 +175,9 @@ mod tests {
     fn a_fixed_delay_counts_every_failure_also_during_the_pause() {
         let mut backoff =
             backoff(&[("type", "fixed-delay"), ("fixed-delay.attempts", "3"), ("fixed-delay.delay", "10 s")]);
-        assert_eq!(backoff.failed(at(0)), ms(10_000));
-        assert_eq!(backoff.failed(at(1)), ms(10_000));
-        assert_eq!(backoff.failed(at(9_999_999)), ms(10_000));
+        assert_eq!(backoff.failed(at(0)), Some(ms(10_000)));
+        assert_eq!(backoff.failed(at(1)), Some(ms(10_000)));
+        assert_eq!(backoff.failed(at(9_999_999)), Some(ms(10_000)));
         assert_eq!(backoff.failed(at(99_999_999)), None);
         assert_eq!(backoff.failed(at(999_999_999)), None);
     }
@@ -187,14 +191,19 @@ mod tests {
             ("failure-rate.delay", "50 ms"),
         ]);
         // The failure two before was 1,001 ms ago each time, at last 1,000 ms.
-        for (time, pause) in
-            [(0, ms(50)), (600, ms(50)), (1_001, ms(50)), (1_601, ms(50)), (2_002, ms(50)), (2_601, None)]
-        {
+        for (time, pause) in [
+            (0, Some(ms(50))),
+            (600, Some(ms(50))),
+            (1_001, Some(ms(50))),
+            (1_601, Some(ms(50))),
+            (2_002, Some(ms(50))),
+            (2_601, None),
+        ] {
             assert_eq!(backoff.failed(at(time)), pause, "at {time} ms");
         }
         // An interval is over only after its last moment.
         assert_eq!(backoff.failed(at(3_002)), None);
-        assert_eq!(backoff.failed(at(3_602)), ms(50));
+        assert_eq!(backoff.failed(at(3_602)), Some(ms(50)));
     }
 
     fn exponential(more: &[(&str, &str)]) -> RestartBackoff {
@@ -212,21 +221,21 @@ mod tests {
     #[test]
     fn an_exponential_delay_grows_to_its_bound_and_begins_anew_after_a_calm() {
         let mut backoff = exponential(&[]);
-        assert_eq!(backoff.failed(at(0)), ms(1_000)); // until 1 s
-        assert_eq!(backoff.failed(at(1_001)), ms(1_500)); // until 2.501 s
-        assert_eq!(backoff.failed(at(3_000)), ms(2_250)); // until 5.25 s
-        assert_eq!(backoff.failed(at(6_000)), ms(3_000)); // 3.375 s is too long; until 9 s
-        assert_eq!(backoff.failed(at(18_999)), ms(3_000)); // 9.999 s after 9 s; until 21.999 s
-        assert_eq!(backoff.failed(at(31_999)), ms(1_000)); // 10 s after it
+        assert_eq!(backoff.failed(at(0)), Some(ms(1_000))); // until 1 s
+        assert_eq!(backoff.failed(at(1_001)), Some(ms(1_500))); // until 2.501 s
+        assert_eq!(backoff.failed(at(3_000)), Some(ms(2_250))); // until 5.25 s
+        assert_eq!(backoff.failed(at(6_000)), Some(ms(3_000))); // 3.375 s is too long; until 9 s
+        assert_eq!(backoff.failed(at(18_999)), Some(ms(3_000))); // 9.999 s after 9 s; until 21.999 s
+        assert_eq!(backoff.failed(at(31_999)), Some(ms(1_000))); // 10 s after it
     }
 
     #[test]
     fn failures_during_an_exponential_delay_belong_to_the_one_before() {
         let mut backoff = exponential(&[("exponential-delay.attempts-before-reset-backoff", "2")]);
-        assert_eq!(backoff.failed(at(0)), ms(1_000));
-        assert_eq!(backoff.failed(at(400)), ms(600));
-        assert_eq!(backoff.failed(at(1_000)), ms(0));
-        assert_eq!(backoff.failed(at(1_001)), ms(1_500));
+        assert_eq!(backoff.failed(at(0)), Some(ms(1_000)));
+        assert_eq!(backoff.failed(at(400)), Some(ms(600)));
+        assert_eq!(backoff.failed(at(1_000)), Some(ms(0)));
+        assert_eq!(backoff.failed(at(1_001)), Some(ms(1_500)));
         assert_eq!(backoff.failed(at(2_600)), None, "the third since the beginning");
         assert_eq!(backoff.failed(at(2_700)), None);
     }
@@ -234,8 +243,8 @@ mod tests {
     #[test]
     fn the_count_of_an_exponential_delay_begins_anew_with_its_pause() {
         let mut backoff = exponential(&[("exponential-delay.attempts-before-reset-backoff", "1")]);
-        assert_eq!(backoff.failed(at(0)), ms(1_000));
-        assert_eq!(backoff.failed(at(11_000)), ms(1_000));
+        assert_eq!(backoff.failed(at(0)), Some(ms(1_000)));
+        assert_eq!(backoff.failed(at(11_000)), Some(ms(1_000)));
         assert_eq!(backoff.failed(at(12_001)), None);
     }
 
@@ -270,7 +279,10 @@ mod tests {
 
     #[test]
     fn no_length_of_life_is_too_much() {
-        let mut backoff = exponential(&[("exponential-delay.backoff-multiplier", "1000")]);
+        let mut backoff = exponential(&[
+            ("exponential-delay.backoff-multiplier", "1000"),
+            ("exponential-delay.jitter-factor", "1"),
+        ]);
         let mut now = at(0);
         for _ in 0..1_000 {
             let pause = backoff.failed(now).unwrap();
