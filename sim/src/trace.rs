@@ -10,6 +10,7 @@ use revenant::message::Message;
 use revenant::note::Note;
 
 use crate::point::CrashPoint;
+use crate::run::Profile;
 use crate::scenario::DiskFault;
 
 /// One thing that happened in a run.
@@ -82,6 +83,7 @@ pub struct RunDetail {
     /// Each delivered message.
     pub messages: Vec<Delivered>,
     pub points: Vec<FoundPoint>,
+    pub profile: Profile,
 }
 
 /// A message as it reached its actor.

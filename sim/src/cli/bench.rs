@@ -1,4 +1,4 @@
-//! `cargo sim bench`: what a run costs. The one place of the testbed that reads the wall clock.
+//! `cargo sim bench`: what a run costs.
 
 use std::path::Path;
 use std::process::ExitCode;

@@ -24,6 +24,7 @@ mod explore;
 mod out;
 mod points;
 mod run;
+mod scale;
 
 #[derive(Parser)]
 #[command(name = "cargo sim", about = "Runs the engine on a simulated network, clock and disk, and kills it")]
@@ -52,6 +53,11 @@ enum Command {
         #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
         seconds: u64,
     },
+    /// Measure a large job and the recovery of its JobManager beside a smaller one.
+    Scale(scale::ScaleArgs),
+    /// One run of `scale`.
+    #[command(hide = true)]
+    Measure(scale::MeasureArgs),
     /// One side of `determinism`.
     #[command(hide = true)]
     Hashes(determinism::HashesArgs),
@@ -90,6 +96,8 @@ pub fn main() -> ExitCode {
         Command::Explore(args) => explore::run(args, &program),
         Command::Determinism(args) => determinism::determinism(&args, &program),
         Command::Bench { file, seconds } => bench::bench(&file, seconds, &program),
+        Command::Scale(args) => scale::scale(&args),
+        Command::Measure(args) => scale::measure(&args, &program),
         Command::Hashes(args) => determinism::hashes(&args, &program),
     };
     out::status(outcome)

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use revenant::actor::{Effect, Time};
 use revenant::ids::{ActorId, Address};
-use revenant::message::Message;
+use revenant::message::{JobStatus, Message};
 use revenant::note::Note;
 
 use super::process::{Fate, Process};
@@ -107,6 +107,9 @@ impl Process {
             tracing::info!(target: "revenant::note", "{note:?}");
         }
         let mut world = self.shared.world();
+        if matches!(note, Note::JobStatusChanged { status: JobStatus::Running, .. }) {
+            world.record.detail.profile.recovery_ends();
+        }
         world.record.trace(now, self.boot.process, self.incarnation, Some(actor), TraceKind::Note(note));
     }
 }

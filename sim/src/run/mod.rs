@@ -25,10 +25,12 @@ mod crash;
 mod effects;
 mod points;
 mod process;
+mod profile;
 mod record;
 mod turn;
 mod world;
 
+pub use profile::{Activity, Cost, Profile};
 use turn::Turn;
 use world::Shared;
 
@@ -63,6 +65,8 @@ pub struct RunOptions {
     pub keep_text: bool,
     /// Keeps each message.
     pub keep_messages: bool,
+    /// Measures what handling each kind of event takes.
+    pub profile: bool,
     /// Collects the crash points of this process.
     pub collect_points: Option<ProcessId>,
 }

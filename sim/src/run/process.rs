@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Instant;
 
 use revenant::actor::{Actor, Boot, Event, Outbox, Time};
 use revenant::ids::ActorId;
 use revenant::message::Message;
 
 use super::points::{Place, Points};
+use super::profile;
 use super::turn::Turn;
 use super::world::Shared;
 use crate::agenda::{Due, Entry, ProcessIndex};
@@ -118,7 +120,11 @@ impl Process {
                 .entered();
         tracing::trace!(?event, "event");
         let mut outbox = std::mem::take(&mut self.outbox);
+        let measured = self.shared.options.profile.then(|| (profile::kind(&event), Instant::now()));
         let handled = catch_unwind(AssertUnwindSafe(|| slot.actor.handle(now, event, &mut outbox)));
+        if let Some((kind, since)) = measured {
+            self.shared.world().record.detail.profile.add(id, kind, since);
+        }
         if let Err(panic) = handled {
             self.panicked(id, &*panic);
             return Fate::Dead;

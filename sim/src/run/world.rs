@@ -205,6 +205,9 @@ impl Shared {
             state.incarnation += 1;
             state.alive = true;
             let (id, incarnation, node) = (state.id, state.incarnation, state.node);
+            if self.options.profile && id == ProcessId::JobManager && incarnation > 1 {
+                world.record.detail.profile.recovery_begins();
+            }
             let now = world.now;
             world.record.fold(&("start", now, id, incarnation));
             world.trace(process, TraceKind::Started);
