@@ -1,6 +1,7 @@
 //! The `revenant` program as its users run it: real processes, real sockets, real files.
 
 mod cancel;
+mod documentation;
 mod external_shuffle;
 mod harness;
 mod properties;

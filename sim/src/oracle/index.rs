@@ -165,13 +165,14 @@ impl<'a> Index<'a> {
         }
     }
 
-    /// The leader's memory is gone: what counts is what is durable.
+    /// The leader's memory is gone: what counts is what is durable, and what the coordinators will know.
     fn leader_lost(&mut self, at: usize) {
         if let Some(leader) = self.history.leaders.last_mut() {
             leader.until = leader.until.min(at);
         }
-        let History { log, finishes, .. } = &mut self.history;
-        let state = log.state(at, Bytes::Durable);
+        let History { log, finishes, graph, .. } = &mut self.history;
+        let mut state = log.state(at, Bytes::Durable);
+        state.reconcile(graph);
         for finish in finishes.values_mut().filter_map(|all| all.last_mut()) {
             if finish.until == END && state.finished.get(&finish.attempt.subtask) != Some(&finish.attempt) {
                 finish.until = at;

@@ -8,6 +8,7 @@ use revenant::ids::{ExecutionVertexId, ProcessId, ResultPartitionId};
 
 use super::Violation;
 use super::history::{History, Released, reads};
+use super::log::Bytes;
 
 pub fn check(history: &History) -> Result<(), Violation> {
     history.released.iter().try_for_each(|release| judge(history, release))
@@ -68,7 +69,9 @@ fn needed_by(history: &History, partition: ResultPartitionId, at: usize) -> Opti
         .find_map(|subtask| {
             let subtask = ExecutionVertexId::new(consumer, subtask);
             let Some(finish) = history.counted(subtask, at) else {
-                return Some(format!("its reader {subtask} had not finished"));
+                // A leader that has not said yet what it keeps goes by the log.
+                let logged = history.log.state(at, Bytes::Durable).finished.contains_key(&subtask);
+                return (!logged).then(|| format!("its reader {subtask} had not finished"));
             };
             let durable = history.log.durable_finish(finish.attempt).is_some_and(|durable| durable <= at);
             (!durable && history.patience.recovers)
@@ -183,5 +186,12 @@ mod tests {
         passes(check, &story);
         story.release(1, partition(attempt(0, 0, 1, 1)));
         caught(check, &story, "d0/v0.0.e1a1 was released from task-manager-1");
+
+        // Finished when its leader was lost, durable only since the next one came.
+        let mut story = until_sinks();
+        story.log(1, finished(attempt(0, 0, 1, 1))).log_init(1, 1);
+        story.finish_sink(attempt(1, 1, 1, 1)).unsynced(1, finished(attempt(1, 1, 1, 1)));
+        story.crash().sync(1).lead(2).release(1, partition(attempt(0, 0, 1, 1)));
+        passes(check, &story);
     }
 }
