@@ -191,14 +191,14 @@ fn report(small: &Size, large: &Size) -> CliResult {
     line("tasks run again", &|size| size.crashed["rerun"], 1.0)?;
     line("run without crash, ms", &|size| size.calm["wall"], 1e3)?;
     line("run with crash, ms", &|size| size.crashed["wall"], 1e3)?;
-    line("recovery, ms", &|size| size.crashed["recovery"], 1e3)?;
+    line("recovery, ms of processor", &|size| size.crashed["recovery"], 1e3)?;
     line("recovery, simulated ms", &|size| size.crashed["recovery simulated"], 1e3)?;
     line("peak without crash, MB", &|size| size.calm["peak"], 1e3)?;
     line("peak with crash, MB", &|size| size.crashed["peak"], 1e3)?;
     line("recovery's peak, MB", &|size| size.crashed["peak"].saturating_sub(size.calm["peak"]), 1e3)?;
     say!();
     say!(
-        "What takes the time of the larger run (ms of actors' work; * grows more than {SUPERLINEAR} times as fast as the job):"
+        "What takes the time of the larger run (ms of actors' processor time; * grows more than {SUPERLINEAR} times as fast as the job):"
     );
     let cost = |size: &Size, name: &str| size.crashed.get(name).copied().unwrap_or(0) as f64 / 1e3;
     let mut costs: Vec<(&str, f64)> = large
@@ -209,7 +209,7 @@ fn report(small: &Size, large: &Size) -> CliResult {
         .collect();
     costs.sort_by(|a, b| b.1.total_cmp(&a.1));
     let all: f64 = costs.iter().map(|(_, cost)| cost).sum();
-    for (name, took) in costs.iter().filter(|(_, took)| *took >= WORTH_A_LINE * all) {
+    for (name, took) in costs.iter().filter(|(_, took)| *took > 0.0 && *took >= WORTH_A_LINE * all) {
         let before = cost(small, name);
         let factor = took / before.max(1e-3);
         let mark = if factor > SUPERLINEAR * growth { "*" } else { " " };

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Instant;
 
 use revenant::actor::{Actor, Boot, Event, Outbox, Time};
 use revenant::ids::ActorId;
@@ -120,7 +119,7 @@ impl Process {
                 .entered();
         tracing::trace!(?event, "event");
         let mut outbox = std::mem::take(&mut self.outbox);
-        let measured = self.shared.options.profile.then(|| (profile::kind(&event), Instant::now()));
+        let measured = self.shared.options.profile.then(|| (profile::kind(&event), profile::Moment::now()));
         let handled = catch_unwind(AssertUnwindSafe(|| slot.actor.handle(now, event, &mut outbox)));
         if let Some((kind, since)) = measured {
             self.shared.world().record.detail.profile.add(id, kind, since);

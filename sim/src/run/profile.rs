@@ -1,11 +1,13 @@
-//! What a run costs in real time, by who handles what. Kept only if the options ask for it; nothing
-//! that happens in a run depends on it.
+//! What a run costs in processor time, by who handles what. Kept only if the options ask for it;
+//! nothing that happens in a run depends on it. Inside a run the standard library's clock shows
+//! simulated time, so the system is asked directly.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use revenant::actor::Event;
 use revenant::ids::ActorId;
+use rustix::time::{ClockId, clock_gettime};
 
 /// Where time goes: whether a new leader is recovering, the actor, and what it handles.
 pub type Activity = (bool, &'static str, &'static str);
@@ -19,15 +21,15 @@ pub struct Cost {
 #[derive(Clone, Debug, Default)]
 pub struct Profile {
     pub costs: BTreeMap<Activity, Cost>,
-    /// Real time from the start of the JobManager's second incarnation until the job runs again,
-    /// the simulator's own work included.
+    /// From the start of the JobManager's second incarnation until the job runs again, the simulator's
+    /// own work included.
     pub recovery: Duration,
-    recovering: Option<Instant>,
+    recovering: Option<Moment>,
 }
 
 impl Profile {
     pub fn recovery_begins(&mut self) {
-        self.recovering = Some(Instant::now());
+        self.recovering = Some(Moment::now());
     }
 
     pub fn recovery_ends(&mut self) {
@@ -36,10 +38,25 @@ impl Profile {
         }
     }
 
-    pub fn add(&mut self, actor: ActorId, kind: &'static str, since: Instant) {
+    pub fn add(&mut self, actor: ActorId, kind: &'static str, since: Moment) {
         let cost = self.costs.entry((self.recovering.is_some(), name(actor), kind)).or_default();
         cost.events += 1;
         cost.took += since.elapsed();
+    }
+}
+
+/// A moment in the processor time of this thread.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment(Duration);
+
+impl Moment {
+    pub fn now() -> Self {
+        let time = clock_gettime(ClockId::ThreadCPUTime);
+        Self(Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec as u32))
+    }
+
+    fn elapsed(self) -> Duration {
+        Self::now().0.saturating_sub(self.0)
     }
 }
 
