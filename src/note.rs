@@ -124,6 +124,11 @@ pub enum Note {
         recording: RecordingStatus,
     },
 
+    /// The client learned how the job ended.
+    ResultRead {
+        outcome: JobOutcome,
+    },
+
     /// Something worth a line in the log.
     Warning {
         text: String,

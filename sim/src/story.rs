@@ -80,7 +80,10 @@ fn note(note: &Note) -> Option<String> {
             format!("{vertex} has parallelism {parallelism}, reads {reads}")
         }
         Note::Deployed { attempt, location } => format!("{attempt} is deployed on {location}"),
-        Note::SplitAssigned { .. } | Note::TaskStarted { .. } | Note::Progress { .. } => return None,
+        Note::SplitAssigned { .. }
+        | Note::TaskStarted { .. }
+        | Note::Progress { .. }
+        | Note::ResultRead { .. } => return None,
         Note::FinishAccepted { attempt, splits, .. } if splits.is_empty() => {
             format!("{attempt} counts as finished")
         }

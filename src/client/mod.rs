@@ -67,6 +67,9 @@ impl Client {
             out.set_timer(WATCH, now + self.watch_again);
         }
         self.leader = leader;
+        if let Some(JobResult::Clean(outcome)) = &result {
+            out.note(Note::ResultRead { outcome: outcome.clone() });
+        }
         match result {
             Some(JobResult::Clean(JobOutcome::Finished { .. })) => out.exit(ExitStatus::Success),
             Some(JobResult::Clean(JobOutcome::Failed { reason })) => out.exit(ExitStatus::Failure(reason)),

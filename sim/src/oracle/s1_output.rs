@@ -1,15 +1,18 @@
 //! S1: the committed output is that of a run without faults, each record once. Judged twice: file by
 //! file and byte by byte against the reference interpreter's replay of the run's witness, and
 //! without the witness against the whole table, so that a witness cannot hide a loss. Nothing else
-//! may lie in the output directory.
+//! may lie in the output directory. Accumulators count what counts, once.
 
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
+use revenant::message::JobOutcome;
+use revenant::note::Note;
 
 use super::witness::witness;
 use super::{History, Violation};
 use crate::reference::Reference;
+use crate::trace::TraceKind;
 
 pub fn check(history: &History, reference: &Reference) -> Result<(), Violation> {
     let outcome = history.outcome;
@@ -18,7 +21,20 @@ pub fn check(history: &History, reference: &Reference) -> Result<(), Violation> 
         .ok_or_else(|| fail("the job ended though not all subtasks had finished".to_owned()))?;
     let expected = reference.outputs(&witness).map_err(&fail)?;
     same_files(&expected, &outcome.output).map_err(&fail)?;
-    reference.whole(&outcome.output).map_err(fail)
+    reference.whole(&outcome.output).map_err(&fail)?;
+    let ended = outcome.trace.iter().rev().find_map(|event| match &event.what {
+        TraceKind::Note(Note::JobEnded { outcome: JobOutcome::Finished { accumulators, .. } }) => {
+            Some(accumulators)
+        }
+        _ => None,
+    });
+    match ended.filter(|accumulators| **accumulators != reference.accumulators()) {
+        Some(accumulators) => {
+            let expected = reference.accumulators();
+            Err(fail(format!("the job's accumulators are {accumulators:?}, they should be {expected:?}")))
+        }
+        None => Ok(()),
+    }
 }
 
 fn same_files(expected: &BTreeMap<String, Vec<u8>>, found: &BTreeMap<String, Bytes>) -> Result<(), String> {
@@ -100,6 +116,21 @@ mod tests {
         story.finish_source(attempt(0, 0, 1, 1), &[0, 1]).finish_source(attempt(0, 1, 1, 1), &[2]);
         story.run_sinks().output("part-0", b"0\n2\n").output("part-1", b"1\n");
         caught(judge, &story, "rows are missing");
+    }
+
+    #[test]
+    fn an_accumulator_that_counts_what_does_not_count_is_caught() {
+        let ended = |rows: i64| {
+            let accumulators = [("rows".to_owned(), rows)].into();
+            let mut story = run();
+            story.note(Note::JobEnded { outcome: JobOutcome::Finished { committed: 2, accumulators } });
+            story
+        };
+        caught(judge, &ended(4), "accumulators are {\"rows\": 4}, they should be {}");
+        let mut story = run();
+        let accumulators = [].into();
+        story.note(Note::JobEnded { outcome: JobOutcome::Finished { committed: 2, accumulators } });
+        passes(judge, &story);
     }
 
     #[test]

@@ -134,6 +134,14 @@ impl ReferenceJob for Dataflow {
         Ok(files)
     }
 
+    fn accumulators(&self) -> BTreeMap<String, i64> {
+        let rows = self.stages.iter().filter_map(|stage| match &stage.operation {
+            Operation::Source { splits, .. } => Some(splits.iter().map(|&rows| i64::from(rows)).sum::<i64>()),
+            _ => None,
+        });
+        BTreeMap::from([("rows-read".to_owned(), rows.sum())])
+    }
+
     fn whole(&self, files: &BTreeMap<String, Bytes>) -> Result<(), String> {
         for (stage, known) in self.stages.iter().zip(&self.known) {
             if stage.operation == Operation::Sink {

@@ -36,6 +36,11 @@ pub trait ReferenceJob: Send + Sync {
     /// Every output file of a run with this witness, with its exact bytes; or why no such run can be.
     fn outputs(&self, witness: &Witness) -> Result<Files, String>;
 
+    /// The job's sums over all subtasks, whatever the witness.
+    fn accumulators(&self) -> BTreeMap<String, i64> {
+        BTreeMap::new()
+    }
+
     /// Whether the files are an output of the whole table, whatever the witness; or what is wrong.
     fn whole(&self, files: &BTreeMap<String, Bytes>) -> Result<(), String>;
 }
@@ -83,6 +88,11 @@ impl Reference {
             known.insert(witness.clone(), Arc::clone(&files));
         }
         Ok(files)
+    }
+
+    /// See [`ReferenceJob::accumulators`].
+    pub fn accumulators(&self) -> BTreeMap<String, i64> {
+        self.job.accumulators()
     }
 
     /// See [`ReferenceJob::whole`].

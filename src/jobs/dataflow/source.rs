@@ -21,6 +21,9 @@ pub(super) struct SourceOptions {
     pub snapshots: bool,
 }
 
+/// The accumulator in which sources count their rows.
+const ROWS_READ: &str = "rows-read";
+
 /// `rows` rows, cut into `splits` pieces whose lengths differ by at most one; longer pieces come
 /// first, and pieces may be empty.
 #[derive(Clone, Copy, Debug)]
@@ -59,6 +62,7 @@ impl Source for RowSource {
         for offset in 0..piece.rows {
             out.collect(Row::generate(self.number, piece.split, offset, self.options.keys.max(1))).await;
         }
+        out.add_to_accumulator(ROWS_READ, i64::from(piece.rows));
         Ok(())
     }
 }

@@ -82,6 +82,8 @@ pub async fn run(program: &Arc<Program>, arguments: LocalArguments) -> Result<En
     let mut summary = Vec::new();
     if matches!(end, End::Success) {
         summary.push(format!("{} finished in {:.1?}: {}", arguments.job.name, after, contents(&out)));
+        let accumulators = progress.accumulators();
+        summary.extend(accumulators.iter().map(|(name, sum)| format!("{name}: {sum}")));
         let restarted = restarts.iter().filter(|(_, count)| *count > 0);
         summary.extend(restarted.map(|(name, count)| format!("{name} was started again {count} times")));
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::message::{JobStatus, RecordingStatus};
+use crate::message::{Accumulators, JobOutcome, JobStatus, RecordingStatus};
 use crate::note::Note;
 
 use super::super::Observer;
@@ -16,6 +16,7 @@ use super::super::Observer;
 pub struct Progress {
     bar: ProgressBar,
     last: Arc<Mutex<Option<(JobStatus, RecordingStatus)>>>,
+    accumulators: Arc<Mutex<Accumulators>>,
 }
 
 impl Progress {
@@ -29,7 +30,7 @@ impl Progress {
         bar.set_prefix(job.to_owned());
         bar.set_message("starting");
         bar.enable_steady_tick(Duration::from_millis(500));
-        Self { bar, last: Arc::default() }
+        Self { bar, last: Arc::default(), accumulators: Arc::default() }
     }
 
     /// To be told of the client's notes.
@@ -38,7 +39,15 @@ impl Progress {
         Arc::new(move |_, note| progress.see(note))
     }
 
+    /// The job's sums, once it has finished.
+    pub fn accumulators(&self) -> Accumulators {
+        self.accumulators.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     fn see(&self, note: &Note) {
+        if let Note::ResultRead { outcome: JobOutcome::Finished { accumulators, .. } } = note {
+            self.accumulators.lock().unwrap_or_else(PoisonError::into_inner).clone_from(accumulators);
+        }
         let Note::Progress { status, total, finished, running, recording } = note else { return };
         self.bar.set_length(u64::from(*total));
         self.bar.set_position(u64::from(*finished));
