@@ -224,6 +224,20 @@ fn five_events_and_after_a_restart_two_more_are_seven_in_order() {
 }
 
 #[test]
+fn the_log_is_on_the_volume_and_below_the_directory_that_are_configured() {
+    let mut config = Configuration::default();
+    config.set("job-event.store.volume", "local").unwrap();
+    config.set("high-availability.cluster-id", "blue").unwrap();
+    let boot = Boot { process: ProcessId::JobManager, session: SessionId(1), config, volumes: vec![] };
+    let open = message(OpenJobEventStore { token: FencingToken(1), fingerprint: 5 });
+    let mut out = Outbox::new();
+    JobEventWriter::new(&boot).handle(NOW, open, &mut out);
+    let effects = out.take();
+    let [Effect::Disk { volume, action, .. }] = &effects[..] else { panic!("{effects:?}") };
+    assert_eq!((*volume, action.path()), (crate::disk::Volume::Local, "blue/job-events"));
+}
+
+#[test]
 fn what_an_earlier_epoch_had_written_is_synced_before_anything_rests_on_it() {
     let mut first = Fixture::new(Configuration::default());
     first.open(1);

@@ -118,6 +118,15 @@ fn a_vertex_is_cut_by_the_bytes_of_its_producers_and_those_it_forwards_to_follow
 }
 
 #[test]
+fn a_source_that_says_no_parallelism_has_a_subtask_for_each_split_up_to_the_default() {
+    for (limit, subtasks) in [("0", 2), ("1", 1), ("3", 2)] {
+        let key = "execution.batch.adaptive.auto-parallelism.default-source-parallelism";
+        let fixture = fixture(&[(key, limit)]);
+        assert_eq!(decided(&fixture, SOURCE).len(), subtasks, "at most {limit}");
+    }
+}
+
+#[test]
 fn b47_a_decision_is_by_the_bytes_of_the_finishes_that_count_when_it_is_taken() {
     let options = [("restart-strategy.type", "fixed-delay"), ("restart-strategy.fixed-delay.delay", "0 s")];
     let mut fixture = fixture(&options);

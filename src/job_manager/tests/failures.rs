@@ -32,6 +32,25 @@ fn ask_for_split(fixture: &mut Fixture, attempt: ExecutionAttemptId, received: u
 }
 
 #[test]
+fn b25_a_later_attempt_of_a_reader_is_told_again_that_there_are_no_more_splits() {
+    let mut fixture = Fixture::new(&FIXED_DELAY);
+    fixture.lead(vec![]);
+    fixture.register(TM1, 1, vec![]);
+    fixture.register(TM2, 2, vec![]);
+    let (reader, late) = (attempt(SOURCE, 0, NOW), attempt(SOURCE, 1, NOW));
+    ask_for_split(&mut fixture, reader, 0);
+    ask_for_split(&mut fixture, reader, 1);
+    ask_for_split(&mut fixture, late, 0);
+    fixture.fail(late, None);
+    ask_for_split(&mut fixture, second(SOURCE, 1), 0);
+    let told = fixture.sent(|_, message| match message {
+        Message::NoMoreSplits(message) => Some(message.attempt),
+        _ => None,
+    });
+    assert_eq!(told, [late, second(SOURCE, 1)]);
+}
+
+#[test]
 fn b26_the_finish_of_an_attempt_that_was_reset_is_ignored_and_its_partition_released() {
     let mut fixture = Fixture::new(&FIXED_DELAY);
     fixture.lead(vec![]);

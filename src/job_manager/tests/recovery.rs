@@ -13,6 +13,24 @@ fn recovery_waits_until_the_required_partitions_are_reported_and_runs_nothing_ag
 }
 
 #[test]
+fn a_recovery_waits_as_long_as_it_is_told_for_what_is_not_reported() {
+    let key = "execution.batch.job-recovery.previous-worker.recovery.timeout";
+    let mut fixture = Fixture::new(&[(key, "7 s")]);
+    fixture.now = Time(1_000_000_000);
+    fixture.lead(sources_finished());
+    fixture.register(TM1, 1, vec![partition(attempt(SOURCE, 0, OLD))]);
+    let due = fixture.effects.iter().filter_map(|effect| match effect {
+        Effect::SetTimer { timer: RECOVERY_TIMEOUT, at } => Some(*at),
+        _ => None,
+    });
+    assert_eq!(due.last(), Some(Time(8_000_000_000)));
+    assert_eq!((fixture.submitted(), fixture.master.status()), (vec![], JobStatus::Reconciling));
+    fixture.event(Event::Timer(RECOVERY_TIMEOUT));
+    fixture.durable();
+    assert_eq!(fixture.submitted(), [attempt(SOURCE, 1, NOW)]);
+}
+
+#[test]
 fn b1_a_finish_whose_partition_is_lost_is_taken_back_durably_before_anything_runs() {
     let mut fixture = Fixture::new(&[]);
     fixture.lead(sources_finished());

@@ -34,6 +34,29 @@ fn splits_go_to_running_attempts_only() {
 }
 
 #[test]
+fn a_finish_is_recorded_with_its_metrics_and_accumulators() {
+    let mut fixture = Fixture::new(&[]);
+    fixture.lead(vec![]);
+    fixture.register(TM1, 1, vec![]);
+    let attempt = attempt(SOURCE, 0, NOW);
+    let metrics = IoMetrics { records_in: 0, records_out: 3, bytes_in: 0, bytes_out: 20 };
+    let accumulators: crate::message::Accumulators = [("rows".to_owned(), 3)].into();
+    let partitions = vec![partition(attempt)];
+    let state = TaskState::Finished {
+        partitions: partitions.clone(),
+        committables: vec![],
+        metrics,
+        accumulators: accumulators.clone(),
+    };
+    fixture.state(attempt, state);
+    let recorded = fixture.recorded();
+    let JobEvent::ExecutionVertexFinished { finish, .. } = &recorded[1] else { panic!("{recorded:?}") };
+    assert_eq!((finish.attempt, finish.location), (attempt, TM1));
+    assert_eq!((finish.metrics, &finish.accumulators), (metrics, &accumulators));
+    assert_eq!(finish.partitions, partitions, "with the bytes of each subpartition");
+}
+
+#[test]
 fn b5_a_consumed_partition_is_released_only_when_all_its_consumers_finishes_are_durable() {
     let mut fixture = Fixture::new(&[]);
     fixture.run_until_sinks();
@@ -143,6 +166,19 @@ fn a_result_that_nobody_asked_for_any_more_is_released() {
     let message = UpdateTaskExecutionState { token: NOW, session: SessionId(1), attempt: cancelled, state };
     fixture.tell(Address::executor(TM1), message);
     assert_eq!(fixture.released(), [partition(cancelled).partition]);
+}
+
+#[test]
+fn between_two_heartbeats_lies_the_interval() {
+    let mut fixture = Fixture::new(&[("heartbeat.interval", "3 s")]);
+    fixture.lead(vec![]);
+    fixture.register(TM1, 1, vec![]);
+    fixture.effects.clear();
+    fixture.now = Time(3_000_000_000);
+    fixture.event(Event::Timer(HEARTBEAT));
+    assert_eq!(fixture.kinds(), ["HeartbeatRequest"]);
+    let next = Effect::SetTimer { timer: HEARTBEAT, at: Time(6_000_000_000) };
+    assert_eq!(fixture.effects.last(), Some(&next));
 }
 
 #[test]

@@ -199,6 +199,11 @@ impl Bench {
     pub fn has_timers(&self) -> bool {
         !self.timers.is_empty()
     }
+
+    /// When each timer is due.
+    pub const fn timers(&self) -> &BTreeMap<TimerId, Time> {
+        &self.timers
+    }
 }
 
 /// The messages among effects.

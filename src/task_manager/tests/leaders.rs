@@ -108,6 +108,17 @@ fn a_new_leader_ends_all_tasks_of_the_old_one() {
 }
 
 #[test]
+fn the_slots_of_a_lost_leaders_tasks_are_free_for_the_next_leader() {
+    let mut bench = Bench::registered();
+    bench.submit(1, attempt(1, 0));
+    bench.submit(1, attempt(1, 1));
+    bench.lead(2);
+    for subtask in 0..2 {
+        assert_eq!(names(&bench.submit(2, attempt(2, subtask))), ["spawn"]);
+    }
+}
+
+#[test]
 fn an_older_leader_and_its_messages_count_for_nothing() {
     let mut bench = Bench::registered();
     bench.lead(2);

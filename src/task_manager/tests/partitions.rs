@@ -1,5 +1,6 @@
 //! How long finished partitions are kept.
 
+use crate::actor::Effect;
 use crate::ids::Address;
 use crate::message::{
     GetAndRetainPartitionWithMetrics, HeartbeatRequest, Message, PartitionReport, RegistrationSuccess,
@@ -90,6 +91,21 @@ fn without_job_recovery_partitions_go_with_their_leader() {
     bench.lead(1);
     let finished = bench.finish(1, 0);
     assert_eq!(dropped(&bench.leader_changed(Some(2))), [partition(finished)]);
+}
+
+#[test]
+fn without_partitions_a_lost_leader_is_followed_by_the_same_with_and_without_job_recovery() {
+    let after_the_loss = |recovery| {
+        let (mut bench, _) = Bench::start(recovery);
+        bench.lead(1);
+        bench.submit(1, attempt(1, 0));
+        let mut effects = bench.leader_changed(None);
+        let timers = bench.timers().clone();
+        effects.extend(bench.pass(400));
+        effects.extend(bench.lead(2));
+        (timers, effects.iter().map(Effect::name).collect::<Vec<_>>())
+    };
+    assert_eq!(after_the_loss(true), after_the_loss(false));
 }
 
 #[test]
