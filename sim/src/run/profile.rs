@@ -52,7 +52,7 @@ pub struct Moment(Duration);
 impl Moment {
     pub fn now() -> Self {
         let time = clock_gettime(ClockId::ThreadCPUTime);
-        Self(Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec as u32))
+        Self(Duration::new(time.tv_sec.cast_unsigned(), u32::try_from(time.tv_nsec).unwrap_or_default()))
     }
 
     fn elapsed(self) -> Duration {
