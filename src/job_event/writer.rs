@@ -312,9 +312,15 @@ impl JobEventWriter {
             State::Failing { .. } => out.cancel_timer(RETRY),
             _ => {}
         }
-        self.pending.forget_all();
         self.state = State::Clearing { left: 0 };
-        self.disk(Step::ListToClear, DiskOp::List { path: Self::directory(&self.config) }, out);
+        self.list_to_clear(out);
+    }
+
+    /// Lists what is to be deleted, once no operation is under way that could add to it.
+    fn list_to_clear(&mut self, out: &mut Outbox) {
+        if self.pending.is_empty() {
+            self.disk(Step::ListToClear, DiskOp::List { path: Self::directory(&self.config) }, out);
+        }
     }
 
     fn cleared(&mut self, out: &mut Outbox) {
@@ -326,9 +332,13 @@ impl JobEventWriter {
 
     fn completed(&mut self, now: Time, op: DiskOpId, result: DiskResult, out: &mut Outbox) {
         let Some(step) = self.pending.complete(op) else { return };
+        let clearing = matches!(self.state, State::Clearing { .. });
+        if clearing && !matches!(step, Step::ListToClear | Step::Delete) {
+            return self.list_to_clear(out);
+        }
         let output = match result {
             Ok(output) => output,
-            Err(error) if matches!(self.state, State::Clearing { .. }) => {
+            Err(error) if clearing => {
                 // Nothing will read it, for the job's end is durable.
                 out.note(Note::Warning { text: format!("the job event log stays behind: {error}") });
                 self.pending.forget_all();

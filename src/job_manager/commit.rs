@@ -201,9 +201,7 @@ impl JobMaster {
         for process in self.workers.processes() {
             out.send(Address::worker(process), JobTerminated { token: self.token });
         }
-        if !self.opening_store {
-            out.send(Address::WRITER, ClearJobEvents {});
-        }
+        out.send(Address::WRITER, ClearJobEvents {});
         out.note(Note::JobEnded { outcome });
     }
 }

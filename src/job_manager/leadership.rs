@@ -71,7 +71,6 @@ impl JobMaster {
             self.recording.begin();
             self.enter(Phase::OpeningStore, out);
             out.set_timer(RECOVERY_TIMEOUT, now + self.boot.config.previous_worker_recovery_timeout);
-            self.opening_store = true;
             let fingerprint = self.log_fingerprint();
             out.send(Address::WRITER, OpenJobEventStore { token: self.token, fingerprint });
         } else {

@@ -26,9 +26,7 @@ use crate::api::Program;
 use crate::coordinator::{SnapshotPause, SourceCoordinator};
 use crate::graph::JobGraph;
 use crate::ids::{ActorId, Address, ExecutionVertexId, FencingToken, JobVertexId};
-use crate::message::{
-    ClearJobEvents, CommitDecision, JobOutcome, JobRecord, JobStatus, JobStatusReport, Message,
-};
+use crate::message::{CommitDecision, JobOutcome, JobRecord, JobStatus, JobStatusReport, Message};
 use crate::note::Note;
 use crate::planted::{PlantedBug, is_planted};
 use crate::scheduler::{ExecutionGraph, PartitionTracker, RestartBackoff, SlotPool};
@@ -64,8 +62,6 @@ pub struct JobMaster {
     /// Finishes that the coordinators do not know, until recovery has decided what runs again with them.
     taken_back: BTreeSet<ExecutionVertexId>,
     recording: Recording,
-    /// The event store was asked to open and has not answered; what it does meanwhile cannot be cleared.
-    opening_store: bool,
     disk: Pending<commit::Step>,
     restarts: RestartBackoff,
     /// No deployment before this time, when the pause of the last restart is over.
@@ -143,7 +139,6 @@ impl JobMaster {
             unrecovered: BTreeSet::new(),
             taken_back: BTreeSet::new(),
             recording: Recording::default(),
-            opening_store: false,
             disk: Pending::default(),
             restarts: RestartBackoff::new(&boot.config, FencingToken::default()),
             restart_at: None,
@@ -215,21 +210,14 @@ impl JobMaster {
     fn writer_said(&mut self, now: Time, message: Message, out: &mut Outbox) {
         match message {
             Message::JobEventStoreOpened(message) if message.token == self.token => {
-                self.opening_store = false;
-                match self.phase {
-                    Phase::OpeningStore => {
-                        self.recording.begin();
-                        self.store_opened(now, &message.replay, out);
-                    }
-                    Phase::Done { .. } => out.send(Address::WRITER, ClearJobEvents {}),
-                    _ => self.store_recovered(out),
+                if matches!(self.phase, Phase::OpeningStore) {
+                    self.recording.begin();
+                    self.store_opened(now, &message.replay, out);
+                } else {
+                    self.store_recovered(out);
                 }
             }
             Message::JobEventStoreFailed(message) if message.token == self.token => {
-                // It tries again after a pause; until then it can be told to clear.
-                if std::mem::take(&mut self.opening_store) && matches!(self.phase, Phase::Done { .. }) {
-                    out.send(Address::WRITER, ClearJobEvents {});
-                }
                 self.store_failed(now, &message.failure, out);
             }
             Message::JobEventStoreRecovered(message) if message.token == self.token => {

@@ -561,6 +561,32 @@ fn clearing_deletes_every_file() {
 }
 
 #[test]
+fn clearing_waits_for_what_is_under_way_and_takes_it_along() {
+    let message = |message: Message| Event::Message { from: Address::MASTER, message };
+    // Of a flush, of the opening of an epoch, and of a new file.
+    let mut flushing = Fixture::new(Configuration::default());
+    flushing.open(1);
+    flushing.write(1);
+    let flush = flushing.held(message(FlushJobEvents {}.into()));
+    let mut opening = Fixture::new(Configuration::default());
+    let open = OpenJobEventStore { token: FencingToken(1), fingerprint: 7 };
+    let list = opening.held(message(open.into()));
+    let mut beginning = Fixture::new(Configuration::default());
+    beginning.open(1);
+    beginning.cut(1);
+    let event = WriteJobEvent { sequence: 2, event: Arc::new(event(2)), cut: true };
+    let create = beginning.held(message(event.into()));
+    for (mut fixture, under_way) in [(flushing, flush), (opening, list), (beginning, create)] {
+        let [(op, action)] = &under_way[..] else { panic!("{under_way:?}") };
+        assert!(fixture.held(message(ClearJobEvents {}.into())).is_empty(), "{action:?} is under way");
+        let result = fixture.perform(action.clone());
+        fixture.run(Event::Disk { op: *op, result });
+        assert!(fixture.files.is_empty(), "{action:?}");
+        assert!(matches!(fixture.told.pop(), Some(Message::JobEventsCleared(_))), "{action:?}");
+    }
+}
+
+#[test]
 fn clearing_that_fails_leaves_the_log_and_ends_nevertheless() {
     let mut fixture = failed();
     fixture.cut(4);

@@ -92,18 +92,6 @@ fn b50_a_job_is_cancelled_in_every_phase_before_its_commit_was_asked_for() {
 }
 
 #[test]
-fn the_log_is_deleted_only_when_the_store_does_not_add_to_it_any_more() {
-    let mut fixture = in_phase("opening the store");
-    cancel(&mut fixture);
-    recorded(&mut fixture, JobOutcome::Canceled);
-    carry_out(&mut fixture, &mut Vec::new());
-    assert!(!fixture.kinds().contains(&"ClearJobEvents"));
-    let opened = crate::message::JobEventStoreOpened { token: NOW, replay: Arc::default() };
-    fixture.tell(Address::WRITER, opened);
-    assert_eq!(fixture.kinds().last(), Some(&"ClearJobEvents"));
-}
-
-#[test]
 fn b50_who_is_told_before_it_knows_that_it_leads_cancels_as_soon_as_it_does() {
     for (job, options) in
         [(false, &[][..]), (true, &[]), (true, &[("execution.batch.job-recovery.enabled", "false")])]
