@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use revenant::actor::Time;
+use revenant::actor::{Purpose, Time};
 use revenant::graph::JobGraph;
 use revenant::ids::{
     ExecutionAttemptId, ExecutionVertexId, FencingToken, JobVertexId, ProcessId, ResultPartitionId,
@@ -14,7 +14,7 @@ use super::Violation;
 use super::index;
 use super::log::{Inputs, Log};
 use crate::reference::Shape;
-use crate::scenario::Scenario;
+use crate::scenario::{DiskFaultKind, Scenario};
 use crate::trace::{RunOutcome, TraceKind};
 
 /// "Not ended within the trace."
@@ -167,9 +167,28 @@ impl<'a> History<'a> {
         let waited = self.time(recovered).since(self.time(leader.acquired));
         waited >= self.patience.recovery
             && !self.log.had_begun(leader.token, recovered)
-            && self.outcome.trace[..recovered]
-                .iter()
-                .any(|event| matches!(event.what, TraceKind::DiskFault(_)))
+            && self.log_disk_was_broken(leader.acquired, recovered)
+    }
+
+    /// Whether the disk of the event log failed, was full or slow at some time between two trace events.
+    fn log_disk_was_broken(&self, from: usize, until: usize) -> bool {
+        let faults =
+            self.outcome.trace[..until].iter().enumerate().filter_map(|(at, event)| match event.what {
+                TraceKind::DiskFault(fault) if fault.purpose == Purpose::JobEvent => Some((at, fault.kind)),
+                _ => None,
+            });
+        let mut broken = false;
+        for (at, kind) in faults {
+            if broken && at >= from {
+                return true;
+            }
+            match kind {
+                DiskFaultKind::Fail | DiskFaultKind::Full | DiskFaultKind::Slow(_) => broken = true,
+                DiskFaultKind::Heal => broken = false,
+                DiskFaultKind::Corrupt { .. } => {}
+            }
+        }
+        broken
     }
 
     /// The finish of the subtask that counts at trace index `at`.

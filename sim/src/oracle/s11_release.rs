@@ -70,7 +70,11 @@ fn needed_by(history: &History, partition: ResultPartitionId, at: usize) -> Opti
             let subtask = ExecutionVertexId::new(consumer, subtask);
             let Some(finish) = history.counted(subtask, at) else {
                 // A leader that has not said yet what it keeps goes by the log.
-                let logged = history.log.state(at, Bytes::Durable).finished.contains_key(&subtask);
+                let recovering = history.leaders.iter().rev().find(|leader| leader.acquired <= at);
+                let recovering =
+                    recovering.is_some_and(|leader| leader.recovered.is_none_or(|recovered| recovered > at));
+                let logged =
+                    recovering && history.log.state(at, Bytes::Durable).finished.contains_key(&subtask);
                 return (!logged).then(|| format!("its reader {subtask} had not finished"));
             };
             let durable = history.log.durable_finish(finish.attempt).is_some_and(|durable| durable <= at);
@@ -193,5 +197,13 @@ mod tests {
         story.finish_sink(attempt(1, 1, 1, 1)).unsynced(1, finished(attempt(1, 1, 1, 1)));
         story.crash().sync(1).lead(2).release(1, partition(attempt(0, 0, 1, 1)));
         passes(check, &story);
+
+        // A leader that runs has taken the finish back, though the log does not say so yet.
+        let mut story = until_sinks();
+        story.recovered(1, &[attempt(0, 0, 1, 1), attempt(0, 1, 1, 1), attempt(1, 0, 1, 1)]);
+        story.finish_sink(attempt(1, 1, 1, 1)).log(1, finished(attempt(1, 1, 1, 1)));
+        story.note(Note::SubtaskReset { subtask: attempt(1, 1, 1, 1).subtask });
+        story.release(1, partition(attempt(0, 0, 1, 1)));
+        caught(check, &story, "its reader v1.1 had not finished");
     }
 }

@@ -9,7 +9,7 @@ use revenant::message::CancelJob;
 
 use super::world::Shared;
 use crate::agenda::{Due, Entry, ProcessIndex};
-use crate::scenario::{Action, DiskFault, RestartAfter, Trigger};
+use crate::scenario::{Action, DiskFault, DiskFaultKind, RestartAfter, Span, Trigger};
 use crate::trace::{RunEnd, TraceKind};
 
 /// How often a process that exits with a failure is started again.
@@ -100,7 +100,7 @@ impl Shared {
                 None if canceled => RunEnd::Canceled,
                 None => RunEnd::Finished,
             };
-            world.settle(end, self.longest_restart());
+            world.settle(end, self.longest_restart() + self.slowest_disk() * 4);
         } else if failure.is_some() && state.failures < FAILURES_MAX {
             state.failures += 1;
             drop(world);
@@ -118,6 +118,15 @@ impl Shared {
             RestartAfter::Never => Duration::ZERO,
         });
         all.max().unwrap_or_default()
+    }
+
+    /// By how much a fault slows operations of a disk: the JobManager's last ones may meet it.
+    fn slowest_disk(&self) -> Duration {
+        let faults = self.scenario.faults.iter().filter_map(|fault| match fault.action {
+            Action::Disk(DiskFault { kind: DiskFaultKind::Slow(Span(by)), .. }) => Some(by),
+            _ => None,
+        });
+        faults.max().unwrap_or_default()
     }
 
     fn restart(&self, process: ProcessIndex, after: Duration) {
