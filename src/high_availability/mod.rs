@@ -81,7 +81,8 @@ impl HighAvailability {
     }
 
     fn enqueue(&mut self, request: Request, out: &mut Outbox) {
-        if self.waiting.len() < WAITING_MAX {
+        // Nobody would repeat the look at the lease.
+        if self.waiting.len() < WAITING_MAX || !matches!(request, Request::Message { .. }) {
             self.waiting.push_back(request);
         } else {
             warn(out, "the journal is slow: a request to the high-availability service was dropped");

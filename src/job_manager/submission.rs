@@ -2,7 +2,7 @@
 //! anything starts, with what to do. Knows the job and its configuration, and never what happened
 //! to it.
 
-use crate::config::{Configuration, RestartStrategy, ShuffleServiceKind};
+use crate::config::{Configuration, RestartStrategy};
 use crate::disk::Volume;
 use crate::graph::JobGraph;
 
@@ -43,10 +43,10 @@ fn check_recovery(config: &Configuration, graph: &JobGraph, volumes: &[Volume]) 
     if !obstacles.is_empty() {
         return refuse(obstacles.join("; "));
     }
-    if config.shuffle_service == ShuffleServiceKind::TaskManager && config.registration_timeout.is_zero() {
+    if config.registration_timeout.is_zero() {
         return refuse(
-            "taskmanager.registration.timeout is 0, so that TaskManagers keep no partition when the JobManager \
-             is gone: make it longer than the JobManager may be away"
+            "taskmanager.registration.timeout is 0, so that no partition is kept when the JobManager is gone: \
+             make it longer than the JobManager may be away"
                 .to_owned(),
         );
     }
@@ -207,7 +207,9 @@ mod tests {
         let none = [("taskmanager.registration.timeout", "0 s")];
         assert_refused(with_recovery("good", &none, &ALL), &["taskmanager.registration.timeout", "longer"]);
         assert_eq!(refusal("good", &none, &ALL), None);
-        assert_eq!(with_recovery("good", &[none[0], ("shuffle.service", "external")], &ALL), None);
+        // A shuffle service goes by the same option.
+        let external = [none[0], ("shuffle.service", "external")];
+        assert_refused(with_recovery("good", &external, &ALL), &["taskmanager.registration.timeout"]);
     }
 
     #[test]

@@ -87,7 +87,12 @@ impl TaskExecutor {
     }
 
     fn job_ended(&mut self, out: &mut Outbox) {
+        let running = self.tasks.running();
         self.stop_all("stopped because the job ended", out);
+        // The leader may wait for them, to delete what they leave.
+        for attempt in running {
+            self.report(attempt, out);
+        }
         let all = self.partitions.release_all(out);
         self.drop_partitions(all, out);
         self.registrations.clear(out);

@@ -52,7 +52,7 @@ impl Connection {
                 ProcessId::ShuffleService(_) => 0,
                 _ => boot.config.task_slots,
             },
-            retains: boot.config.job_recovery_enabled,
+            retains: boot.config.job_recovery_enabled && !boot.config.registration_timeout.is_zero(),
             holds: false,
             shuffle_service: boot.config.shuffle_service,
             retry: boot.config.registration_retry,
@@ -98,7 +98,9 @@ impl Connection {
             self.process, message.reason
         );
         out.note(Note::Warning { text });
-        self.leader().filter(|_| message.too_late)
+        // An answer to a repeated registration comes too late itself: what is here now is this leader's.
+        let waits = matches!(self.state, State::Registering(_)) && self.holds;
+        self.leader().filter(|_| message.too_late && waits)
     }
 
     /// XX this process in.

@@ -64,6 +64,12 @@ fn b15_a_worker_that_is_too_late_gives_up_what_it_kept_and_comes_as_a_new_one() 
     let effects = bench.master(rejected);
     assert_eq!(dropped(&effects), [kept]);
     assert_eq!(sent(&effects).last(), Some(&registration(2)));
+    // The answer to a repetition of the first registration changes nothing.
+    bench.master(RegistrationSuccess { token: token(2), session: SESSION });
+    bench.finish(2, 0);
+    let reason = "too late".to_owned();
+    let again = RegistrationRejected { token: token(2), session: SESSION, reason, too_late: true };
+    assert_eq!(sent(&bench.master(again)), []);
 }
 
 #[test]
@@ -156,7 +162,10 @@ fn the_end_of_the_job_leaves_nothing_behind() {
     let finished = bench.finish(1, 0);
     bench.submit(1, attempt(1, 1));
     let effects = bench.master(JobTerminated { token: token(1) });
-    assert_eq!(names(&effects), ["stop", "partition.delete", "DropPartitions", "partition.list"]);
+    assert_eq!(
+        names(&effects),
+        ["stop", "partition.delete", "UpdateTaskExecutionState", "DropPartitions", "partition.list"]
+    );
     assert_eq!(dropped(&effects), [partition(finished)]);
     assert!(!bench.has_timers());
     assert_eq!(bench.leader_changed(Some(1)), []);
