@@ -64,6 +64,7 @@ impl JobMaster {
         for (&vertex, coordinator) in &mut self.coordinators {
             if let Some(source) = &self.execution.graph.vertex(vertex).source {
                 *coordinator = SourceCoordinator::new(source.as_ref());
+                coordinator.set_parallelism(self.execution.parallelism(vertex).unwrap_or(1));
             }
         }
         self.unrecovered.clear();

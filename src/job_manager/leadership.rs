@@ -67,10 +67,11 @@ impl JobMaster {
         if !matches!(self.phase, Phase::Contending | Phase::RecordingJob) {
             return;
         }
+        self.recovery_until = now + self.boot.config.previous_worker_recovery_timeout;
         if self.boot.config.job_recovery_enabled {
             self.recording.begin();
             self.enter(Phase::OpeningStore, out);
-            out.set_timer(RECOVERY_TIMEOUT, now + self.boot.config.previous_worker_recovery_timeout);
+            out.set_timer(RECOVERY_TIMEOUT, self.recovery_until);
             let fingerprint = self.log_fingerprint();
             out.send(Address::WRITER, OpenJobEventStore { token: self.token, fingerprint });
         } else {

@@ -25,7 +25,7 @@ use crate::actor::{Actor, Boot, Event, ExitStatus, Outbox, Pending, Time, TimerI
 use crate::api::Program;
 use crate::coordinator::{SnapshotPause, SourceCoordinator};
 use crate::graph::JobGraph;
-use crate::ids::{ActorId, Address, ExecutionVertexId, FencingToken, JobVertexId};
+use crate::ids::{ActorId, Address, FencingToken, JobVertexId};
 use crate::message::{CommitDecision, JobOutcome, JobRecord, JobStatus, JobStatusReport, Message};
 use crate::note::Note;
 use crate::planted::{PlantedBug, is_planted};
@@ -59,8 +59,8 @@ pub struct JobMaster {
     snapshots: SnapshotPause,
     /// Finished vertices whose coordinators could not be recovered: all of one runs again, or nothing.
     unrecovered: BTreeSet<JobVertexId>,
-    /// Finishes that the coordinators do not know, until recovery has decided what runs again with them.
-    taken_back: BTreeSet<ExecutionVertexId>,
+    /// When the recovery stops waiting, for the event store or for partitions.
+    recovery_until: Time,
     recording: Recording,
     disk: Pending<commit::Step>,
     restarts: RestartBackoff,
@@ -137,7 +137,7 @@ impl JobMaster {
             workers: Workers::default(),
             snapshots: SnapshotPause::default(),
             unrecovered: BTreeSet::new(),
-            taken_back: BTreeSet::new(),
+            recovery_until: Time(0),
             recording: Recording::default(),
             disk: Pending::default(),
             restarts: RestartBackoff::new(&boot.config, FencingToken::default()),
@@ -214,14 +214,14 @@ impl JobMaster {
                     self.recording.begin();
                     self.store_opened(now, &message.replay, out);
                 } else {
-                    self.store_recovered(out);
+                    self.store_recovered(now, out);
                 }
             }
             Message::JobEventStoreFailed(message) if message.token == self.token => {
                 self.store_failed(now, &message.failure, out);
             }
             Message::JobEventStoreRecovered(message) if message.token == self.token => {
-                self.store_recovered(out);
+                self.store_recovered(now, out);
             }
             Message::JobEventsCleared(_) if matches!(self.phase, Phase::Done { .. }) => {
                 out.exit(ExitStatus::Success);

@@ -184,7 +184,7 @@ impl JobMaster {
     }
 
     /// The store works (again) for a leader that did not wait for it: it gets all that counts.
-    pub(super) fn store_recovered(&mut self, out: &mut Outbox) {
+    pub(super) fn store_recovered(&mut self, now: Time, out: &mut Outbox) {
         let goes_on = matches!(
             self.phase,
             Phase::Reconciling
@@ -199,6 +199,7 @@ impl JobMaster {
         }
         let (reason, base) = (std::mem::take(reason), self.recording.last + 1);
         self.recording.store = Store::Resumes { reason, base };
+        self.snapshots.covered(now);
         let event = self.base();
         self.record_event(event, out);
         Self::flush_events(out);
@@ -241,6 +242,11 @@ impl JobMaster {
     pub(super) fn recovery_timed_out(&mut self, now: Time, out: &mut Outbox) {
         match self.phase {
             Phase::OpeningStore => self.start_without_store(now, out),
+            Phase::LoggingRecovery { .. } => {
+                let text = "the job goes on before its event store has recorded what the recovery decided";
+                out.note(Note::Warning { text: text.to_owned() });
+                self.run(now, out);
+            }
             _ => self.close_recovery_window(now, out),
         }
     }

@@ -52,7 +52,7 @@ impl JobMaster {
 
         self.shuffle_master.expect(self.execution.required_partitions().into_iter().collect());
         self.enter(Phase::Reconciling, out);
-        out.set_timer(RECOVERY_TIMEOUT, now + self.boot.config.previous_worker_recovery_timeout);
+        out.set_timer(RECOVERY_TIMEOUT, self.recovery_until);
         self.check_partitions(now, out);
     }
 
@@ -85,7 +85,6 @@ impl JobMaster {
             let subtasks = taken_back.iter().copied().collect();
             self.record_event(JobEvent::ExecutionVertexReset { subtasks }, out);
         }
-        self.taken_back = taken_back;
         Ok(())
     }
 
@@ -132,7 +131,12 @@ impl JobMaster {
                 self.tracker.track(partition, *location);
             }
         }
-        let mut roots: Vec<ExecutionVertexId> = std::mem::take(&mut self.taken_back).into_iter().collect();
+        // Whoever has not finished may come to another result than an attempt that counted once and that
+        // somebody has read, also if an earlier leader took that back and died before it had taken back
+        // what rests on it.
+        let subtasks = self.execution.subtasks().map(|(id, _)| id);
+        let mut roots: Vec<ExecutionVertexId> =
+            subtasks.filter(|&id| !self.execution.is_finished(id)).collect();
         roots.extend(missing.iter().map(|partition| partition.producer.subtask));
         if self.is_planted(PlantedBug::AcceptOlderAttempt) {
             self.accept_any_attempt(&reported);
@@ -163,6 +167,7 @@ impl JobMaster {
         } else {
             Self::flush_events(out);
             self.enter(Phase::LoggingRecovery { sequence }, out);
+            out.set_timer(RECOVERY_TIMEOUT, now + self.boot.config.previous_worker_recovery_timeout);
         }
     }
 

@@ -43,9 +43,9 @@ impl JobMaster {
             if self.execution.is_initializable(vertex) {
                 self.initialize(vertex, out);
             }
-        }
-        if !matches!(self.phase, Phase::Running) {
-            return; // The job cannot go on.
+            if !matches!(self.phase, Phase::Running) {
+                return; // The job cannot go on.
+            }
         }
         self.deploy(out);
         if self.execution.is_job_finished() {

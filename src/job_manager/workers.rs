@@ -26,6 +26,8 @@ pub(super) struct Workers {
 struct Worker {
     session: SessionId,
     last_heard: Time,
+    /// Whether it has said which partitions it keeps.
+    reported: bool,
 }
 
 impl Workers {
@@ -61,8 +63,9 @@ impl JobMaster {
         let executor = Address::worker(process);
         if self.boot.config.job_recovery_enabled && !retains {
             // It would drop at the next crash what recovery then waits for (hazard B52).
-            let reason = "execution.batch.job-recovery.enabled is true at the JobManager and false at this \
-                          TaskManager: start it with the same configuration"
+            let reason = "execution.batch.job-recovery.enabled is true at the JobManager, but false at this \
+                          worker, or its taskmanager.registration.timeout is 0: start it with the same \
+                          configuration"
                 .to_owned();
             out.send(executor, RegistrationRejected { token: self.token, session, reason, too_late: false });
             return;
@@ -81,6 +84,10 @@ impl JobMaster {
         out.send(executor, RegistrationSuccess { token: self.token, session });
         if matches!(self.phase, Phase::Done { .. } | Phase::CleaningUp { .. } | Phase::StoppingTasks { .. }) {
             out.send(executor, JobTerminated { token: self.token });
+            if self.workers.is_registered(process) {
+                // Whatever ran there does not any more.
+                self.lose_worker(now, process, "it registered again at the job's end", out);
+            }
             return;
         }
         out.send(executor, GetAndRetainPartitionWithMetrics { token: self.token });
@@ -90,7 +97,7 @@ impl JobMaster {
         if self.workers.is_registered(process) {
             self.lose_worker(now, process, "it registered again as a new process", out);
         }
-        self.workers.registered.insert(process, Worker { session, last_heard: now });
+        self.workers.registered.insert(process, Worker { session, last_heard: now, reported: false });
         self.slots.add(process, slots);
         self.shuffle_master.add(process);
         out.note(Note::TaskManagerRegistered { process });
@@ -133,6 +140,9 @@ impl JobMaster {
             return;
         }
         self.heard_from(now, process, message.session);
+        if let Some(worker) = self.workers.registered.get_mut(&process) {
+            worker.reported = true;
+        }
         let before_recovery_ends =
             matches!(self.phase, Phase::RecordingJob | Phase::OpeningStore | Phase::Reconciling);
         if before_recovery_ends {
@@ -192,6 +202,11 @@ impl JobMaster {
             self.workers.registered.iter().filter(|(_, worker)| now.since(worker.last_heard) > timeout);
         for process in silent.map(|(&process, _)| process).collect::<Vec<_>>() {
             self.lose_worker(now, process, "its heartbeat timed out", out);
+        }
+        let silent = self.workers.registered.iter().filter(|(_, worker)| !worker.reported);
+        for (&process, _) in silent {
+            // The question or the answer was lost.
+            out.send(Address::worker(process), GetAndRetainPartitionWithMetrics { token: self.token });
         }
         for process in self.workers.processes() {
             let attempts = self.execution.attempts_at(process).collect();

@@ -146,3 +146,35 @@ fn b27_a_snapshot_that_cannot_be_restored_starts_the_job_over_and_no_later_leade
     assert_eq!(fixture.submitted(), [attempt(SOURCE, 0, NOW), attempt(SOURCE, 1, NOW)]);
     assert_eq!(fixture.released(), [partition(attempt(SOURCE, 0, OLD)).partition]);
 }
+
+/// An earlier leader took a source's finish back and died before it had taken back the consumer that had
+/// read it, as in a recovery that is cut short.
+#[test]
+fn b1_b28_what_rests_on_a_finish_that_an_earlier_recovery_took_back_is_taken_back_by_the_next() {
+    let mut fixture = Fixture::new(&[]);
+    let mut events = sources_finished();
+    events.extend([initialized(SINK), finished(SINK, 0)]);
+    events.push(JobEvent::ExecutionVertexReset { subtasks: vec![ExecutionVertexId::new(SOURCE, 1)] });
+    fixture.lead(events);
+    reported(&mut fixture);
+    assert_eq!(resets(&fixture), [ExecutionVertexId::new(SINK, 0)]);
+    fixture.durable();
+    assert_eq!(fixture.submitted(), [attempt(SOURCE, 1, NOW)]);
+}
+
+#[test]
+fn after_a_global_failure_a_static_source_reads_each_split_once_again() {
+    let source = Arc::new(OtherKind(SplitAssignment::Static, true));
+    let mut fixture = Fixture::with_source(&[("restart-strategy.type", "fixed-delay")], source);
+    fixture.lead(vec![]);
+    fixture.register(TM1, 1, vec![]);
+    fixture.register(TM2, 2, vec![]);
+    let mut out = Outbox::new();
+    fixture.master.fail_globally(Time(0), "lost count", &mut out);
+    fixture.effects.extend(out.take());
+    fixture.now = Time(2_000_000_000);
+    fixture.event(Event::Timer(RESTART));
+    let again = |subtask| ExecutionAttemptId { number: 2, ..attempt(SOURCE, subtask, NOW) };
+    assert_eq!(splits_given(&mut fixture, again(0)), [0]);
+    assert_eq!(splits_given(&mut fixture, again(1)), [1]);
+}

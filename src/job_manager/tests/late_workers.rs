@@ -51,3 +51,22 @@ fn a_worker_with_partitions_is_welcome_while_the_recovery_waits() {
         assert!(fixture.master.workers.is_registered(process));
     }
 }
+
+#[test]
+fn a_worker_that_does_not_say_what_it_keeps_is_asked_again_with_the_heartbeat() {
+    let mut fixture = Fixture::new(&[]);
+    fixture.lead(sources_finished());
+    fixture.tell(Address::executor(TM1), registration(TM1, 1, true));
+    let asked = |fixture: &Fixture| {
+        fixture.kinds().into_iter().filter(|kind| *kind == "GetAndRetainPartitionWithMetrics").count()
+    };
+    assert_eq!(asked(&fixture), 1);
+    fixture.event(Event::Timer(HEARTBEAT));
+    assert_eq!(asked(&fixture), 2);
+    fixture.tell(
+        Address::executor(TM1),
+        PartitionReport { token: NOW, session: SessionId(1), partitions: vec![] },
+    );
+    fixture.event(Event::Timer(HEARTBEAT));
+    assert_eq!(asked(&fixture), 2);
+}

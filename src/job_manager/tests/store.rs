@@ -250,3 +250,14 @@ fn after_the_jobs_end_is_recorded_a_store_that_works_again_gets_nothing() {
     fixture.store_recovers();
     assert!(fixture.effects.is_empty());
 }
+
+#[test]
+fn a_store_that_hangs_holds_up_no_recovery_for_longer_than_the_recovery_timeout() {
+    let mut fixture = Fixture::new(&[]);
+    fixture.lead(sources_finished());
+    fixture.register(TM1, 1, vec![partition(attempt(SOURCE, 0, OLD))]);
+    fixture.event(Event::Timer(RECOVERY_TIMEOUT));
+    assert_eq!(fixture.submitted(), [], "the reset is not durable");
+    fixture.event(Event::Timer(RECOVERY_TIMEOUT));
+    assert_eq!(fixture.submitted(), [attempt(SOURCE, 1, NOW)]);
+}
