@@ -26,11 +26,19 @@ pub fn check(history: &History) -> Result<(), Violation> {
 }
 
 /// A TaskManager that dies after the recovery takes partitions along, and after a global failure
-/// everything runs again: what runs again then is another question. (A TaskManager that dies before
-/// has changed what recovery finds alive.)
+/// everything runs again: what runs again then is another question. The same holds of a TaskManager that
+/// dies before the recovery ends and after it was registered: the leader may hear of it later. (One that
+/// dies before that has changed what recovery finds alive.)
 pub fn disturbed_since_recovery(history: &History, leader: &Leader, until: usize) -> bool {
     let since = leader.recovered.unwrap_or(leader.acquired);
-    history.workers_lost.iter().chain(&history.global_failures).any(|&at| since < at && at < until)
+    let had_registered = |at: usize| {
+        let process = history.outcome.trace[at].process;
+        let registered = &history.registered;
+        registered.iter().any(|&(when, who)| who == process && leader.acquired < when && when < at)
+    };
+    let lost =
+        history.workers_lost.iter().filter(|&&at| at > since || at > leader.acquired && had_registered(at));
+    lost.chain(history.global_failures.iter().filter(|&&at| at > since)).any(|&at| at < until)
 }
 
 #[cfg(test)]
@@ -161,5 +169,22 @@ mod tests {
         story.release(1, partition(attempt(0, 0, 1, 1)));
         story.crash().lead(2).recovered(2, &[]).deploy(attempt(0, 0, 2, 1));
         caught(check, &story, "v0.0.e2a1 was deployed");
+    }
+
+    #[test]
+    fn a_worker_that_dies_when_it_has_reported_may_be_missed_later() {
+        let lost = |registered: bool| {
+            let mut story = until_first_sink();
+            story.crash().lead(2);
+            if registered {
+                story.note(Note::TaskManagerRegistered { process: ProcessId::TaskManager(2) });
+            }
+            story.crash_worker(2);
+            let kept = [attempt(0, 0, 1, 1), attempt(0, 1, 1, 1), attempt(1, 0, 1, 1)];
+            story.recovered(2, &kept).deploy(attempt(0, 0, 2, 1));
+            story
+        };
+        passes(check, &lost(true));
+        caught(check, &lost(false), "v0.0.e2a1 was deployed");
     }
 }

@@ -100,7 +100,8 @@ impl Shared {
                 None if canceled => RunEnd::Canceled,
                 None => RunEnd::Finished,
             };
-            world.settle(end, self.longest_restart() + self.slowest_disk() * 4);
+            let waits = self.longest_restart() + self.slowest_disk() * 4 + self.longest_silence();
+            world.settle(end, waits);
         } else if failure.is_some() && state.failures < FAILURES_MAX {
             state.failures += 1;
             drop(world);
@@ -118,6 +119,12 @@ impl Shared {
             RestartAfter::Never => Duration::ZERO,
         });
         all.max().unwrap_or_default()
+    }
+
+    /// How long the JobManager may wait for somebody who does not answer.
+    fn longest_silence(&self) -> Duration {
+        let config = &self.config;
+        config.heartbeat_timeout.max(config.registration_retry).max(config.session_timeout / 3)
     }
 
     /// By how much a fault slows operations of a disk: the JobManager's last ones may meet it.

@@ -79,12 +79,12 @@ impl World {
         self.drain_until = self.now;
     }
 
-    /// The run is over as soon as it has settled; a process that is down starts again after at most
-    /// `restart`.
-    pub fn settle(&mut self, end: RunEnd, restart: Duration) {
+    /// The run is over as soon as it has settled; what is down starts again, and what the JobManager
+    /// waits for comes, after at most `waits`.
+    pub fn settle(&mut self, end: RunEnd, waits: Duration) {
         self.ended.get_or_insert(end);
         self.settle_until = self.now + SETTLE;
-        self.drain_until = self.now + restart + DRAIN;
+        self.drain_until = self.now + waits + DRAIN;
     }
 
     pub fn settled(&self, agenda: &mut AgendaState) -> bool {
@@ -107,7 +107,7 @@ pub struct Shared {
     pub scenario: Scenario,
     pub options: RunOptions,
     pub program: Arc<Program>,
-    config: Configuration,
+    pub config: Configuration,
     pub agenda: Arc<Agenda>,
     pub network: Arc<Network>,
     pub disks: Arc<Disks>,
