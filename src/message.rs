@@ -106,8 +106,8 @@ messages! {
     GetAndRetainPartitionWithMetrics { token: FencingToken }
     /// TaskManager → JobMaster: every finished partition it keeps for the job.
     PartitionReport { token: FencingToken, session: SessionId, partitions: Vec<PartitionWithMetrics> }
-    /// JobMaster → TaskManager.
-    SubmitTask { token: FencingToken, task: Box<TaskDeploymentDescriptor> }
+    /// JobMaster → TaskManager, to that incarnation of it which is registered.
+    SubmitTask { token: FencingToken, session: SessionId, task: Box<TaskDeploymentDescriptor> }
     /// JobMaster → TaskManager.
     CancelTask { token: FencingToken, attempt: ExecutionAttemptId }
     /// TaskManager → JobMaster: a state that a task reached.

@@ -71,7 +71,9 @@ impl JobMaster {
         if self.boot.config.job_recovery_enabled {
             self.recording.begin();
             self.enter(Phase::OpeningStore, out);
-            out.set_timer(RECOVERY_TIMEOUT, self.recovery_until);
+            // The log takes its time, too, where no worker is to be waited for.
+            let opening = now + self.boot.config.registration_retry;
+            out.set_timer(RECOVERY_TIMEOUT, self.recovery_until.max(opening));
             let fingerprint = self.log_fingerprint();
             out.send(Address::WRITER, OpenJobEventStore { token: self.token, fingerprint });
         } else {

@@ -131,6 +131,9 @@ impl JobMaster {
                 self.tracker.track(partition, *location);
             }
         }
+        if self.is_planted(PlantedBug::AcceptOlderAttempt) {
+            self.accept_any_attempt(&reported);
+        }
         // Whoever has not finished may come to another result than an attempt that counted once and that
         // somebody has read, also if an earlier leader took that back and died before it had taken back
         // what rests on it.
@@ -138,9 +141,6 @@ impl JobMaster {
         let mut roots: Vec<ExecutionVertexId> =
             subtasks.filter(|&id| !self.execution.is_finished(id)).collect();
         roots.extend(missing.iter().map(|partition| partition.producer.subtask));
-        if self.is_planted(PlantedBug::AcceptOlderAttempt) {
-            self.accept_any_attempt(&reported);
-        }
 
         let mut reset = BTreeSet::new();
         if !self.is_planted(PlantedBug::FinishWithoutPartitions) {

@@ -135,7 +135,9 @@ impl JobMaster {
             let results = if has_results { self.shuffle_master.place(attempt, location) } else { location };
             let task = Box::new(self.descriptor(attempt, results));
             out.note(Note::Deployed { attempt, location });
-            out.send(Address::worker(location), SubmitTask { token: self.token, task });
+            if let Some(session) = self.workers.session(location) {
+                out.send(Address::worker(location), SubmitTask { token: self.token, session, task });
+            }
         }
     }
 

@@ -39,6 +39,10 @@ impl Workers {
         self.registered.contains_key(&process)
     }
 
+    pub(super) fn session(&self, process: ProcessId) -> Option<SessionId> {
+        self.registered.get(&process).map(|worker| worker.session)
+    }
+
     fn is_session(&self, process: ProcessId, session: SessionId) -> bool {
         self.registered.get(&process).is_some_and(|worker| worker.session == session)
     }

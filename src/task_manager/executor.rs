@@ -327,8 +327,9 @@ impl TaskExecutor {
             Message::RegistrationSuccess(message) => (message.token, message.session),
             Message::RegistrationRejected(message) => (message.token, message.session),
             Message::GetAndRetainPartitionWithMetrics(message) => (message.token, self.session),
+            // One for an incarnation that is dead is not for this one: nobody would count on it.
             Message::SubmitTask(message) if message.task.token == message.token => {
-                (message.token, self.session)
+                (message.token, message.session)
             }
             Message::CancelTask(message) => (message.token, self.session),
             Message::ReleasePartitions(message) => (message.token, self.session),

@@ -216,3 +216,15 @@ fn an_unknown_completion_changes_nothing() {
     fixture.event(Event::Disk { op: DiskOpId(99), result: Ok(DiskOutput::Done) });
     assert!(fixture.effects.is_empty());
 }
+
+#[test]
+fn a_task_is_for_the_incarnation_that_is_registered() {
+    let mut fixture = Fixture::new(&[]);
+    fixture.lead(vec![]);
+    fixture.register(TM1, 41, vec![]);
+    let sessions = fixture.sent(|to, message| match message {
+        Message::SubmitTask(message) => Some((to.process, message.session)),
+        _ => None,
+    });
+    assert_eq!(sessions, [(TM1, SessionId(41))]);
+}

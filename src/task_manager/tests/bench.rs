@@ -136,6 +136,17 @@ impl Bench {
         epoch: u64,
         attempt: ExecutionAttemptId,
     ) -> Vec<Effect> {
+        self.submit_to(SESSION, location, epoch, attempt)
+    }
+
+    /// A task for the incarnation of this session.
+    pub fn submit_to(
+        &mut self,
+        session: SessionId,
+        location: ProcessId,
+        epoch: u64,
+        attempt: ExecutionAttemptId,
+    ) -> Vec<Effect> {
         let task = TaskDeploymentDescriptor {
             token: token(epoch),
             job: Arc::new(JobRecord { name: "test".to_owned(), arguments: vec![], fingerprint: 7 }),
@@ -148,7 +159,7 @@ impl Bench {
                 location,
             }],
         };
-        self.master(SubmitTask { token: token(epoch), task: Box::new(task) })
+        self.master(SubmitTask { token: token(epoch), session, task: Box::new(task) })
     }
 
     pub fn ended(&mut self, attempt: ExecutionAttemptId, result: Result<(), &str>) -> Vec<Effect> {

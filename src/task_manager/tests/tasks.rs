@@ -128,3 +128,12 @@ fn foreign_events_change_nothing() {
     assert_eq!(bench.event(Event::Timer(crate::actor::TimerId(77))), []);
     assert_eq!(bench.message(Address::MASTER, crate::message::JobEventsCleared {}), []);
 }
+
+#[test]
+fn a_task_for_an_incarnation_that_is_dead_does_not_run() {
+    let mut bench = Bench::registered();
+    let attempt = attempt(1, 0);
+    let dead = crate::ids::SessionId(SESSION.0 + 1);
+    assert_eq!(bench.submit_to(dead, HERE, 1, attempt), []);
+    assert!(names(&bench.submit(1, attempt)).contains(&"spawn".to_owned()));
+}
