@@ -21,7 +21,7 @@ use bytes::Bytes;
 
 use crate::actor::{Actor, Boot, DiskOpId, Event, Outbox, Pending, Purpose, Time, TimerId};
 use crate::config::Configuration;
-use crate::disk::{DiskOp, DiskOutput, DiskResult};
+use crate::disk::{DiskError, DiskOp, DiskOutput, DiskResult};
 use crate::ids::{Address, ExecutionAttemptId, FencingToken};
 use crate::message::{
     JobEventStoreFailed, JobEventStoreOpened, JobEventStoreRecovered, JobEventsCleared, JobEventsDurable,
@@ -41,6 +41,9 @@ use queue::{Batch, Queue};
 
 const FLUSH: TimerId = TimerId(1);
 const RETRY: TimerId = TimerId(2);
+
+/// How often the deletion of the log is tried again.
+const CLEAR_TRIES: u32 = 3;
 
 /// The writer actor of a JobManager process.
 #[derive(Debug)]
@@ -78,9 +81,10 @@ enum State {
     Failing {
         empty_file: bool,
     },
-    /// Deleting all files.
+    /// Deleting all files. After an error it is tried again, so often.
     Clearing {
         left: usize,
+        tries: u32,
     },
     /// The log is cleared.
     Ended,
@@ -294,6 +298,9 @@ impl JobEventWriter {
     }
 
     fn retry(&mut self, out: &mut Outbox) {
+        if matches!(self.state, State::Clearing { .. }) {
+            return self.list_to_clear(out);
+        }
         let State::Failing { empty_file } = self.state else { return };
         if !self.begun {
             return self.read(out);
@@ -312,7 +319,7 @@ impl JobEventWriter {
             State::Failing { .. } => out.cancel_timer(RETRY),
             _ => {}
         }
-        self.state = State::Clearing { left: 0 };
+        self.state = State::Clearing { left: 0, tries: CLEAR_TRIES };
         self.list_to_clear(out);
     }
 
@@ -323,8 +330,22 @@ impl JobEventWriter {
         }
     }
 
+    /// Nothing will read what stays, for the job's end is durable; but it should not stay.
+    fn clearing_failed(&mut self, now: Time, error: &DiskError, out: &mut Outbox) {
+        let State::Clearing { left, tries } = &mut self.state else { return };
+        *left = 0;
+        self.pending.forget_all();
+        if let Some(fewer) = tries.checked_sub(1) {
+            *tries = fewer;
+            out.set_timer(RETRY, now + self.config.registration_retry);
+        } else {
+            out.note(Note::Warning { text: format!("the job event log stays behind: {error}") });
+            self.cleared(out);
+        }
+    }
+
     fn cleared(&mut self, out: &mut Outbox) {
-        if matches!(self.state, State::Clearing { left: 0 }) {
+        if matches!(self.state, State::Clearing { left: 0, .. }) {
             self.state = State::Ended;
             out.send(Address::MASTER, JobEventsCleared {});
         }
@@ -338,13 +359,7 @@ impl JobEventWriter {
         }
         let output = match result {
             Ok(output) => output,
-            Err(error) if clearing => {
-                // Nothing will read it, for the job's end is durable.
-                out.note(Note::Warning { text: format!("the job event log stays behind: {error}") });
-                self.pending.forget_all();
-                self.state = State::Clearing { left: 0 };
-                return self.cleared(out);
-            }
+            Err(error) if clearing => return self.clearing_failed(now, &error, out),
             Err(error) => return self.fail(now, error.to_string(), false, out),
         };
         let path = self.current();
@@ -370,14 +385,15 @@ impl JobEventWriter {
             }
             Step::ListToClear => {
                 let DiskOutput::Entries(entries) = output else { return };
-                self.state = State::Clearing { left: entries.len() };
+                let State::Clearing { left, .. } = &mut self.state else { return };
+                *left = entries.len();
                 for entry in entries {
                     self.disk(Step::Delete, DiskOp::Delete { path: entry.path }, out);
                 }
                 self.cleared(out);
             }
             Step::Delete => {
-                let State::Clearing { left } = &mut self.state else { return };
+                let State::Clearing { left, .. } = &mut self.state else { return };
                 *left -= 1;
                 self.cleared(out);
             }
