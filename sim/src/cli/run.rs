@@ -22,7 +22,10 @@ pub fn run(args: &RunArgs, program: &Arc<Program>) -> CliResult {
         scenario.schedule.seed = seed;
     }
     let own_faults = scenario.faults.len();
-    for point in &args.crash {
+    for (index, point) in args.crash.iter().enumerate() {
+        if args.crash[..index].contains(point) {
+            return Err(format!("--crash {point} is given twice: an incarnation dies only once").into());
+        }
         scenario.check_point(point)?;
         scenario.faults.push(Fault::crash_at(point.clone(), args.machine));
     }
@@ -38,7 +41,8 @@ pub fn run(args: &RunArgs, program: &Arc<Program>) -> CliResult {
         let process = point.process;
         return Err(Stop::Error(format!(
             "the run never reached {point}: there is no such point in it; \
-             `cargo sim points {file} --process {process}` lists those of the crash-free run"
+             `cargo sim points {file} --process {process}` lists those of the crash-free run; what a later \
+             incarnation passes depends on the crashes before it"
         )));
     }
     tell(&scenario, &outcome, program)?;
@@ -71,7 +75,10 @@ fn judge(scenario: &Scenario, outcome: &RunOutcome, program: &Arc<Program>) -> C
     if matches!(scenario.expect.outcome, Outcome::Finished | Outcome::Canceled) {
         match Judge::new(scenario, program)?.judge(outcome) {
             Ok(verdict) => {
-                let Verdict { kept, rerun, .. } = verdict;
+                let Verdict { kept, rerun, crashes, .. } = verdict;
+                if crashes == 0 {
+                    return Ok(code);
+                }
                 say!(
                     "recovery  kept {kept} durable finishes and ran none of them again; {rerun} tasks ran again"
                 );

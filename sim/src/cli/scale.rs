@@ -29,7 +29,7 @@ const WORTH_A_LINE: f64 = 0.01;
 
 #[derive(Args)]
 pub struct ScaleArgs {
-    /// Subtasks of the smaller and of the larger job.
+    /// Subtasks of the smaller and of the larger job, from 100 to 50000.
     #[arg(long, num_args = 2, value_names = ["SMALL", "LARGE"], default_values_t = [1000, 10_000],
           value_parser = clap::value_parser!(u32).range(100..=50_000))]
     subtasks: Vec<u32>,
@@ -139,6 +139,9 @@ fn peak_kilobytes() -> u64 {
 }
 
 pub fn scale(args: &ScaleArgs) -> CliResult {
+    if !args.subtasks.is_sorted_by(|small, large| small < large) {
+        return Err("--subtasks: the first number must be smaller than the second".to_owned().into());
+    }
     let mut sizes = Vec::new();
     for &subtasks in &args.subtasks {
         let calm = in_process(subtasks, None)?;

@@ -19,6 +19,10 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run a job on a cluster of processes on this machine, starting those again that die.
+    ///
+    /// In a local cluster these options have other defaults, which --set overrides:
+    /// execution.batch.job-recovery.enabled is true, restart-strategy.type is fixed-delay with 3
+    /// attempts, and heartbeats, leases and retries are faster.
     Local(LocalArguments),
     /// Run the high-availability process of a cluster.
     HighAvailability(HighAvailabilityArguments),
@@ -37,9 +41,6 @@ pub enum Command {
     Jobs,
 }
 
-/// In a local cluster these options have other defaults, which --set overrides:
-/// execution.batch.job-recovery.enabled is true, restart-strategy.type is fixed-delay with 3
-/// attempts, and heartbeats, leases and retries are faster.
 #[derive(Debug, Args)]
 pub struct LocalArguments {
     #[command(flatten)]
