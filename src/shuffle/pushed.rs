@@ -72,7 +72,12 @@ impl Pushed {
 
     pub fn push(&mut self, from: Address, message: PushData) -> Answer {
         let PushData { partition, offset, bytes } = message;
-        if self.accepted != Some(partition.producer.epoch) {
+        let epoch = partition.producer.epoch;
+        if self.accepted.is_none_or(|known| known < epoch) {
+            // It may be about to hear of that leader: the task pushes again after a silence.
+            return Answer::Nothing;
+        }
+        if self.accepted != Some(epoch) {
             return Answer::Refuse(offset, "it takes no results of this epoch".to_owned());
         }
         if self.dropped.contains(&partition) {

@@ -169,7 +169,19 @@ fn b37_only_attempts_of_the_leader_push_and_what_others_began_is_deleted() {
     assert!(bench.push(4, "ef").contains("no results of this epoch"));
     assert!(bench.register(4).contains("no results of this epoch"));
     bench.worker(AcceptPushes { token: None });
-    assert!(bench.push_of(FencingToken(3), 0, "a").starts_with("refuses 0: "));
+    assert_eq!(bench.push_of(FencingToken(3), 0, "a"), "");
+    assert_eq!(bench.disk().0.len(), 0);
+}
+
+#[test]
+fn a_push_under_a_leader_that_the_service_has_not_heard_of_is_not_answered_until_it_has() {
+    let mut bench = Bench::new(HERE);
+    let next = FencingToken(EPOCH.0 + 1);
+    assert_eq!(bench.push_of(next, 0, "a"), "");
+    assert_eq!(bench.disk().0.len(), 0);
+    bench.worker(AcceptPushes { token: Some(next) });
+    bench.push_of(next, 0, "a");
+    assert_eq!(bench.disk().1, "has 1");
 }
 
 #[test]
