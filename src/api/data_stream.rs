@@ -11,9 +11,11 @@ use crate::connectors::Sink;
 use crate::graph::{
     Determinacy, Exchange, GraphError, NodeId, NodeKind, StreamEdge, StreamGraph, StreamNode,
 };
-use crate::operators::{self, Link, RecordType, input_head};
+use crate::operators::{self, Link, Partition, RecordType, input_head};
 
-use super::{KeyedStream, PartitionWindowedStream, Record};
+use super::{
+    KeyedStream, PartitionWindowedStream, Record, RichFilterFunction, RichFlatMapFunction, RichMapFunction,
+};
 
 /// Records of type `T` (Flink's class of this name). A stream may have several consumers; each gets
 /// all of its records.
@@ -45,6 +47,11 @@ impl<T: Record> DataStream<T> {
         DataStream::of_node(&self.graph, node)
     }
 
+    /// Notes what is wrong with the job, to be said when its graph is built.
+    pub(super) fn misuse(&self, misuse: GraphError) {
+        self.graph.borrow_mut().misuses.push(misuse);
+    }
+
     fn push_operator<U: Record>(&self, name: &str, link: Link) -> DataStream<U> {
         self.operator(name, NodeKind::Push { head: input_head::<T>(), link })
     }
@@ -74,14 +81,102 @@ impl<T: Record> DataStream<T> {
         self.push_operator("FlatMap", operators::flat_map(function))
     }
 
+    /// As [`Self::map`], with a function that is opened and closed in each subtask.
+    ///
+    /// ```
+    /// # use revenant::api::{FunctionError, RichFunction, RichMapFunction, RuntimeContext};
+    /// # use revenant::runtime::run;
+    /// /// Numbers records within their subtask.
+    /// #[derive(Clone, Default)]
+    /// struct Numbered {
+    ///     subtask: u32,
+    ///     count: u32,
+    /// }
+    ///
+    /// impl RichFunction for Numbered {
+    ///     fn open(&mut self, context: &RuntimeContext) -> Result<(), FunctionError> {
+    ///         self.subtask = context.index_of_this_subtask();
+    ///         Ok(())
+    ///     }
+    /// }
+    ///
+    /// impl RichMapFunction<String> for Numbered {
+    ///     type Output = String;
+    ///
+    ///     fn map(&mut self, word: String) -> Result<String, FunctionError> {
+    ///         self.count += 1;
+    ///         Ok(format!("{}.{} {word}", self.subtask, self.count))
+    ///     }
+    /// }
+    ///
+    /// let result = run(|env| {
+    ///     let words = env.from_collection("words", vec!["to".to_owned(), "be".to_owned()]);
+    ///     words.rich_map(Numbered::default()).collect("numbered");
+    ///     Ok(())
+    /// })?;
+    /// assert_eq!(result.collected::<String>("numbered")?, ["0.1 to", "0.2 be"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn rich_map<F: RichMapFunction<T>>(&self, function: F) -> DataStream<F::Output> {
+        self.push_operator("Map", operators::rich_map(function))
+    }
+
+    /// As [`Self::filter`], with a function that is opened and closed in each subtask.
+    pub fn rich_filter<F: RichFilterFunction<T>>(&self, function: F) -> Self {
+        self.push_operator("Filter", operators::rich_filter(function))
+    }
+
+    /// As [`Self::flat_map`], with a function that is opened and closed in each subtask.
+    pub fn rich_flat_map<F: RichFlatMapFunction<T>>(&self, function: F) -> DataStream<F::Output> {
+        self.push_operator("FlatMap", operators::rich_flat_map(function))
+    }
+
     /// Sends all records of one key to one subtask of the consumer, which is found by the hash of
     /// the key's postcard encoding.
     pub fn key_by<K: Serialize + 'static>(
         &self,
         key_of: impl Fn(&T) -> K + Send + Sync + 'static,
     ) -> KeyedStream<K, T> {
-        let tail = operators::hash_tail(Arc::new(key_of));
-        KeyedStream::new(self.exchanged(&Exchange::Hash(tail)))
+        let key_of: Arc<dyn Fn(&T) -> K + Send + Sync> = Arc::new(key_of);
+        let tail = operators::hash_tail(Arc::clone(&key_of));
+        KeyedStream::new(self.exchanged(&Exchange::Hash(tail)), key_of)
+    }
+
+    /// Sends each record to the subpartition that `partitioner` says, given the record's key and the
+    /// number of subpartitions; a number that is not below it fails the task. Neighbouring
+    /// subpartitions may belong to one subtask of the consumer, but none is ever split.
+    ///
+    /// ```
+    /// # use revenant::runtime::run;
+    /// # use revenant::api::JobError;
+    /// let result = run(|env| {
+    ///     let numbers = env.from_collection("numbers", vec![3_u32, 10, 4]);
+    ///     let apart = numbers.partition_custom(|key: &bool, count| u32::from(*key) % count, |n| n % 2 == 0);
+    ///     apart.full_window_partition().reduce(|a, b| a + b).set_parallelism(2).collect("sums");
+    ///     Ok(())
+    /// })?;
+    /// assert_eq!(result.collected::<u32>("sums")?, [3, 14]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn partition_custom<K: 'static>(
+        &self,
+        partitioner: impl Fn(&K, u32) -> u32 + Send + Sync + 'static,
+        key_of: impl Fn(&T) -> K + Send + Sync + 'static,
+    ) -> Self {
+        let choose = move |record: &T, count: u32| partitioner(&key_of(record), count);
+        self.exchanged(&Exchange::Custom(operators::custom_tail(Arc::new(choose))))
+    }
+
+    /// Sends the records of each subtask to the consumer's subtask of the same number. Refused when
+    /// the graph is built if the parallelisms differ.
+    pub fn forward(&self) -> Self {
+        self.exchanged(&Exchange::Forward)
+    }
+
+    /// Deals the records to the consumer's subtasks as if at random: by a hash of the producer's
+    /// number and the record's, so that a subtask that runs again deals in the same way.
+    pub fn shuffle(&self) -> Self {
+        self.exchanged(&Exchange::Shuffle)
     }
 
     /// Deals the records round robin to the consumer's subtasks.
@@ -107,14 +202,14 @@ impl<T: Record> DataStream<T> {
         if Rc::ptr_eq(&self.graph, &other.graph) {
             union.upstream.extend(other.upstream.iter().cloned());
         } else {
-            self.graph.borrow_mut().misuses.push(GraphError::OtherEnvironment);
+            self.misuse(GraphError::OtherEnvironment);
         }
         union
     }
 
     /// All records of a subtask as one window that ends with the input (FLIP-380).
     pub fn full_window_partition(&self) -> PartitionWindowedStream<T> {
-        PartitionWindowedStream::new(self.clone())
+        PartitionWindowedStream::new(self.clone(), Partition::Subtask)
     }
 
     /// Writes the records to a sink; the operator is called `Sink: <name>`.
@@ -132,30 +227,37 @@ impl<T: Record> DataStream<T> {
     }
 
     /// The parallelism of the operator whose results these are. Without it: that of the operator
-    /// before, or what the environment says, or what the scheduler decides.
-    pub fn set_parallelism(self, parallelism: u32) -> Self {
+    /// before, or what the environment says, or what the scheduler decides. Like all calls that say
+    /// something of an operator, it changes that operator and returns the same stream.
+    pub fn set_parallelism(&self, parallelism: u32) -> Self {
         self.change("set_parallelism", |node| node.parallelism = Some(parallelism))
     }
 
     /// Upper bound of the parallelism that the scheduler decides for this operator.
-    pub fn set_max_parallelism(self, max_parallelism: u32) -> Self {
+    pub fn set_max_parallelism(&self, max_parallelism: u32) -> Self {
         self.change("set_max_parallelism", |node| node.max_parallelism = Some(max_parallelism))
     }
 
     /// Whether the operator whose results these are has the same results when it runs again with the
     /// same input. Without it, operators count as determinate. A source whose splits go to whoever
     /// asks first is indeterminate whatever is said.
-    pub fn set_determinacy(self, determinacy: Determinacy) -> Self {
+    pub fn set_determinacy(&self, determinacy: Determinacy) -> Self {
         self.change("set_determinacy", |node| node.determinacy = determinacy)
     }
 
     /// Names the operator whose results these are, in place of what it does (`Map`); sources and
     /// sinks keep `Source: ` and `Sink: ` before it.
-    pub fn name(self, name: &str) -> Self {
+    pub fn name(&self, name: &str) -> Self {
         self.change("name", |node| node.rename(name))
     }
 
-    fn change(self, call: &'static str, change: impl FnOnce(&mut StreamNode)) -> Self {
+    /// An id of the operator whose results these are that stays when its name or its place changes.
+    /// No two operators have the same; a job whose uids are others is another job.
+    pub fn uid(&self, uid: &str) -> Self {
+        self.change("uid", |node| node.uid = Some(uid.to_owned()))
+    }
+
+    fn change(&self, call: &'static str, change: impl FnOnce(&mut StreamNode)) -> Self {
         let mut graph = self.graph.borrow_mut();
         match self.upstream.as_slice() {
             [StreamEdge { producer, exchange: Exchange::Unspecified }] => change(graph.node_mut(*producer)),
@@ -165,8 +267,7 @@ impl<T: Record> DataStream<T> {
                 graph.misuses.push(GraphError::NotAnOperator { call, after });
             }
         }
-        drop(graph);
-        self
+        self.clone()
     }
 }
 
@@ -186,6 +287,12 @@ impl DataStreamSink {
     /// See [`DataStream::name`].
     pub fn name(self, name: &str) -> Self {
         self.graph.borrow_mut().node_mut(self.node).rename(name);
+        self
+    }
+
+    /// See [`DataStream::uid`].
+    pub fn uid(self, uid: &str) -> Self {
+        self.graph.borrow_mut().node_mut(self.node).uid = Some(uid.to_owned());
         self
     }
 }

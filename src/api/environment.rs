@@ -25,6 +25,24 @@ impl StreamExecutionEnvironment {
         Self::default()
     }
 
+    /// Sets an option for this job: `parallelism.default`, `execution.runtime-mode` (there is BATCH),
+    /// or one of the cluster's that this job wants otherwise: those that begin with
+    /// `execution.batch.adaptive.`, `execution.sort-` and `restart-strategy.`. What is wrong is said
+    /// when the graph is built.
+    ///
+    /// ```
+    /// # use revenant::api::{JobError, JobParameters, StreamExecutionEnvironment};
+    /// fn job(env: &mut StreamExecutionEnvironment, _: &JobParameters) -> Result<(), JobError> {
+    ///     env.configure("execution.sort-partition.memory", "16 mb");
+    ///     env.configure("restart-strategy.type", "fixed-delay");
+    ///     // …
+    /// #   Ok(())
+    /// }
+    /// ```
+    pub fn configure(&mut self, key: &str, value: &str) {
+        self.graph.borrow_mut().options.push((key.to_owned(), value.to_owned()));
+    }
+
     /// Parallelism of all operators that say none. Without it, the scheduler decides.
     pub fn set_parallelism(&mut self, parallelism: u32) {
         self.graph.borrow_mut().default_parallelism = Some(parallelism);

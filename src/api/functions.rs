@@ -1,5 +1,6 @@
 //! Records and the functions that users write over them.
 
+use std::cmp::Ordering;
 use std::future::Future;
 
 use serde::Serialize;
@@ -31,6 +32,16 @@ pub enum Order {
     Descending,
 }
 
+impl Order {
+    /// What an ascending comparison means in this direction.
+    pub(crate) const fn of(self, ascending: Ordering) -> Ordering {
+        match self {
+            Self::Ascending => ascending,
+            Self::Descending => ascending.reverse(),
+        }
+    }
+}
+
 /// Aggregates the records of a partition (Flink's interface of this name). The accumulator that
 /// [`Self::add`] returns is the one that goes on; it need not be the one that came in.
 pub trait AggregateFunction<T>: Send + Sync + 'static {
@@ -41,6 +52,6 @@ pub trait AggregateFunction<T>: Send + Sync + 'static {
 
     fn add(&self, value: T, accumulator: Self::Accumulator) -> Self::Accumulator;
 
-    /// Called once for each subtask, also for one without records.
+    /// Called once for each partition, also for a subtask without records.
     fn get_result(&self, accumulator: Self::Accumulator) -> Self::Output;
 }

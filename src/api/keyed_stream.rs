@@ -1,75 +1,77 @@
 //! Streams of records with keys.
 
-use std::marker::PhantomData;
+use std::ops::Deref;
+use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::connectors::Sink;
+use crate::operators::Partition;
 
-use super::{DataStream, DataStreamSink, Record};
+use super::{AggregateFunction, DataStream, PartitionWindowedStream, Record};
 
 /// Records whose consumer has all records of one key in one of its subtasks (Flink's class of this
-/// name). `K` is the type of the keys. The results of its operators have no keys any more.
+/// name). `K` is the type of the keys. It is a [`DataStream`], and what is called on it as one means
+/// the records without their keys: the results of `map` have none any more.
 pub struct KeyedStream<K, T> {
     stream: DataStream<T>,
-    key: PhantomData<fn() -> K>,
+    key_of: Arc<dyn Fn(&T) -> K + Send + Sync>,
 }
 
 impl<K, T> Clone for KeyedStream<K, T> {
     fn clone(&self) -> Self {
-        Self { stream: self.stream.clone(), key: PhantomData }
+        Self { stream: self.stream.clone(), key_of: Arc::clone(&self.key_of) }
+    }
+}
+
+impl<K, T> Deref for KeyedStream<K, T> {
+    type Target = DataStream<T>;
+
+    fn deref(&self) -> &DataStream<T> {
+        &self.stream
     }
 }
 
 impl<K: Serialize + 'static, T: Record> KeyedStream<K, T> {
-    pub(super) fn new(stream: DataStream<T>) -> Self {
-        Self { stream, key: PhantomData }
+    pub(super) fn new(stream: DataStream<T>, key_of: Arc<dyn Fn(&T) -> K + Send + Sync>) -> Self {
+        Self { stream, key_of }
     }
 
-    /// See [`DataStream::map`].
-    pub fn map<U: Record>(&self, function: impl Fn(T) -> U + Send + Sync + 'static) -> DataStream<U> {
-        self.stream.map(function)
+    /// All records of a key as one window that ends with the input. Keys are the same if their
+    /// encodings are, and come in the order of their encodings, byte by byte.
+    ///
+    /// ```
+    /// # use revenant::api::{Out, Records};
+    /// # use revenant::runtime::run;
+    /// let result = run(|env| {
+    ///     let words = env.from_collection("words", ["to", "be", "or", "not", "to", "be"].map(String::from));
+    ///     let by_length = words.key_by(|word| word.len()).full_window_partition();
+    ///     let longest_first = by_length.map_partition(async |words: &mut Records<String>, out: &Out<String>| {
+    ///         let mut line = words.next().await.unwrap_or_default();
+    ///         while let Some(word) = words.next().await {
+    ///             line = line + " " + &word;
+    ///         }
+    ///         out.collect(line).await;
+    ///         Ok(())
+    ///     });
+    ///     longest_first.set_parallelism(1).collect("lines");
+    ///     Ok(())
+    /// })?;
+    /// assert_eq!(result.collected::<String>("lines")?, ["to be or to be", "not"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn full_window_partition(&self) -> PartitionWindowedStream<T> {
+        PartitionWindowedStream::new(self.stream.clone(), Partition::by_key(Arc::clone(&self.key_of)))
     }
 
-    /// See [`DataStream::filter`].
-    pub fn filter(&self, keep: impl Fn(&T) -> bool + Send + Sync + 'static) -> DataStream<T> {
-        self.stream.filter(keep)
+    /// The records of each key folded into one when the input has ended, in the order of their
+    /// arrival.
+    pub fn reduce(&self, function: impl Fn(T, T) -> T + Send + Sync + 'static) -> DataStream<T> {
+        self.full_window_partition().reduce(function)
     }
 
-    /// See [`DataStream::flat_map`].
-    pub fn flat_map<U: Record, I: IntoIterator<Item = U> + 'static>(
-        &self,
-        function: impl Fn(T) -> I + Send + Sync + 'static,
-    ) -> DataStream<U> {
-        self.stream.flat_map(function)
-    }
-
-    /// Gives up the keys for others.
-    pub fn key_by<L: Serialize + 'static>(
-        &self,
-        key_of: impl Fn(&T) -> L + Send + Sync + 'static,
-    ) -> KeyedStream<L, T> {
-        self.stream.key_by(key_of)
-    }
-
-    /// Gives up the keys and deals the records round robin.
-    pub fn rebalance(&self) -> DataStream<T> {
-        self.stream.rebalance()
-    }
-
-    /// Gives up the keys; see [`DataStream::rescale`].
-    pub fn rescale(&self) -> DataStream<T> {
-        self.stream.rescale()
-    }
-
-    /// Gives up the keys; see [`DataStream::broadcast`].
-    pub fn broadcast(&self) -> DataStream<T> {
-        self.stream.broadcast()
-    }
-
-    /// See [`DataStream::sink_to`].
-    pub fn sink_to(&self, sink: impl Sink<T>) -> DataStreamSink {
-        self.stream.sink_to(sink)
+    /// One result for each key when the input has ended.
+    pub fn aggregate<A: AggregateFunction<T>>(&self, function: A) -> DataStream<A::Output> {
+        self.full_window_partition().aggregate(function)
     }
 
     /// The same exchange as a stream whose type does not mention keys: its consumer still has all

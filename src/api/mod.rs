@@ -40,6 +40,8 @@ mod keyed_stream;
 mod parameters;
 mod partition_windowed_stream;
 mod program;
+mod rich_functions;
+mod sort_key;
 
 pub use crate::graph::Determinacy;
 pub use crate::operators::{Out, Records};
@@ -50,3 +52,8 @@ pub use keyed_stream::KeyedStream;
 pub use parameters::{ArgumentInfo, JobParameters};
 pub use partition_windowed_stream::PartitionWindowedStream;
 pub use program::{JobError, JobFunction, Program};
+pub use rich_functions::{
+    RichFilterFunction, RichFlatMapFunction, RichFunction, RichMapFunction, RichMapPartitionFunction,
+    RuntimeContext,
+};
+pub use sort_key::{Ordered, SortKey};

@@ -155,6 +155,13 @@ options! {
     /// Parallelism of sources that say none; at most the number of splits. 0: the maximum parallelism.
     default_source_parallelism: u32 ["a whole number from 0 to 32768", |v| *v <= MAX_PARALLELISM]
         = "execution.batch.adaptive.auto-parallelism.default-source-parallelism", "0";
+    /// Memory in which a sort of a full-window partition works; what is more goes to disk.
+    sort_partition_memory: MemorySize ["a memory size from 64 b to 2 gb", |v| (64..=2 << 30).contains(&v.0)]
+        = "execution.sort-partition.memory", "128 mb";
+    /// Memory in which the records of a subtask are brought together by key, and sorted if the job asks for
+    /// that; what is more goes to disk.
+    sort_keyed_partition_memory: MemorySize ["a memory size from 64 b to 2 gb", |v| (64..=2 << 30).contains(&v.0)]
+        = "execution.sort-keyed-partition.memory", "128 mb";
     /// What happens when a task fails: `none` fails the job, the others run it again.
     restart_strategy: RestartStrategy ["none, fixed-delay, failure-rate or exponential-delay", |_| true]
         = "restart-strategy.type", "none";

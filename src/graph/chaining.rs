@@ -13,6 +13,7 @@ use crate::ids::{IntermediateDataSetId, JobVertexId};
 use crate::operators::{ChainedOperator, Downstream, Output, VertexBody};
 
 use super::fingerprint::fingerprint;
+use super::options::JobOptions;
 use super::resolve::{Resolved, resolve};
 use super::{
     Determinacy, Exchange, GraphError, JobEdge, JobGraph, JobVertex, NodeId, NodeKind, Partitioner,
@@ -25,13 +26,15 @@ impl StreamGraph {
         if let Some(misuse) = self.misuses.first() {
             return Err(misuse.clone());
         }
-        let resolved = resolve(self)?;
+        let options = JobOptions::of(self)?;
+        let resolved = resolve(self, options.parallelism)?;
         let chains = Chains::new(self, &resolved);
         check_ends(self, &chains.consumers)?;
+        check_uids(self)?;
         let edges = chains.edges();
         let vertices: Vec<JobVertex> = chains.heads.iter().map(|&head| chains.vertex(head, &edges)).collect();
-        let fingerprint = fingerprint(name, &vertices, &edges);
-        Ok(JobGraph { name: name.to_owned(), vertices, edges, fingerprint })
+        let fingerprint = fingerprint(name, &options.cluster, &vertices, &edges);
+        Ok(JobGraph { name: name.to_owned(), options: options.cluster, vertices, edges, fingerprint })
     }
 }
 
@@ -60,6 +63,21 @@ fn check_ends(graph: &StreamGraph, consumers: &[Vec<Consumer>]) -> Result<(), Gr
         .zip(consumers)
         .find(|(node, consumers)| consumers.is_empty() && !matches!(node.kind, NodeKind::Sink { .. }));
     dangling.map_or(Ok(()), |(node, _)| Err(GraphError::GoesNowhere { operator: node.name.clone() }))
+}
+
+fn check_uids(graph: &StreamGraph) -> Result<(), GraphError> {
+    let mut uids: BTreeMap<&str, &str> = BTreeMap::new();
+    for node in &graph.nodes {
+        let Some(uid) = &node.uid else { continue };
+        if let Some(first) = uids.insert(uid, &node.name) {
+            return Err(GraphError::SameUid {
+                first: first.to_owned(),
+                second: node.name.clone(),
+                uid: uid.clone(),
+            });
+        }
+    }
+    Ok(())
 }
 
 /// Input number `gate` of a node.
@@ -156,6 +174,7 @@ impl<'a> Chains<'a> {
             inputs: ids_of(&|edge| edge.consumer == id),
             outputs,
             source,
+            uids: self.chain(id).filter_map(|node| node.uid.clone()).collect(),
             determinacy: self.chain(id).map(determinacy).max().unwrap_or_default(),
             recovery_obstacles: self
                 .chain(id)
@@ -216,7 +235,8 @@ impl<'a> Chains<'a> {
         let edge = &self.graph.nodes[consumer.node].inputs[consumer.gate];
         let record = &self.graph.node(edge.producer).record;
         let tail = match (&edge.exchange, self.resolved[consumer.node].partitioners[consumer.gate]) {
-            (Exchange::Hash(tail), _) => tail,
+            (Exchange::Hash(tail) | Exchange::Custom(tail), _) => tail,
+            (_, Partitioner::Shuffle) => &record.shuffle,
             (_, Partitioner::Forward | Partitioner::Broadcast) => &record.single,
             (_, _) => &record.round_robin,
         };

@@ -26,6 +26,27 @@ pub enum GraphError {
          the operator that it is meant for"
     )]
     NotAnOperator { call: &'static str, after: String },
+    #[error(
+        "'{operator}': forward leads from each subtask to the one of the same number, but '{producer}' has {has} and \
+         '{operator}' has {own}; give both the same, or use rebalance or rescale"
+    )]
+    Forward { producer: String, has: String, operator: String, own: String },
+    #[error("'{first}' and '{second}' both have the uid '{uid}'; give each operator one of its own")]
+    SameUid { first: String, second: String, uid: String },
+    #[error("'{operator}': a record's field '{field}' cannot be sorted by: {problem}")]
+    SortField { operator: String, field: String, problem: String },
+    #[error("{0}")]
+    Option(String),
+    #[error(
+        "'{operator}': a full-window partition is complete when its input ends, so there is none with \
+         execution.runtime-mode=STREAMING; other windows need timers and keyed state, which a stream without keys \
+         does not have (FLIP-380). Leave the mode out or set it to BATCH"
+    )]
+    WindowInStreaming { operator: String },
+    #[error(
+        "execution.runtime-mode=STREAMING is not there: jobs run as BATCH; leave it out or set it to BATCH"
+    )]
+    Streaming,
     #[error("a union joins streams of two environments; a job has one")]
     OtherEnvironment,
 }

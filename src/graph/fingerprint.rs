@@ -9,6 +9,7 @@ use crate::message::SourceSplit;
 #[derive(Serialize)]
 struct Structure<'a> {
     name: &'a str,
+    options: &'a [(String, String)],
     vertices: Vec<VertexStructure<'a>>,
     /// Producer, consumer, partitioner.
     edges: Vec<(u32, u32, &'static str)>,
@@ -21,13 +22,20 @@ struct VertexStructure<'a> {
     max_parallelism: Option<u32>,
     splits: Vec<SourceSplit>,
     determinacy: &'static str,
+    uids: &'a [String],
 }
 
 /// XXH3 (64 bits, no seed) over the postcard encoding of everything that the scheduler sees, source
 /// splits included. The encoding is the same on every platform.
-pub(super) fn fingerprint(name: &str, vertices: &[JobVertex], edges: &[JobEdge]) -> u64 {
+pub(super) fn fingerprint(
+    name: &str,
+    options: &[(String, String)],
+    vertices: &[JobVertex],
+    edges: &[JobEdge],
+) -> u64 {
     let structure = Structure {
         name,
+        options,
         vertices: vertices
             .iter()
             .map(|vertex| VertexStructure {
@@ -36,6 +44,7 @@ pub(super) fn fingerprint(name: &str, vertices: &[JobVertex], edges: &[JobEdge])
                 max_parallelism: vertex.max_parallelism,
                 splits: vertex.source.as_ref().map_or_else(Vec::new, |source| source.splits()),
                 determinacy: determinacy_name(vertex.determinacy),
+                uids: &vertex.uids,
             })
             .collect(),
         edges: edges
@@ -59,6 +68,8 @@ const fn partitioner_name(partitioner: Partitioner) -> &'static str {
         Partitioner::Forward => "forward",
         Partitioner::Hash => "hash",
         Partitioner::Rebalance => "rebalance",
+        Partitioner::Shuffle => "shuffle",
+        Partitioner::Custom => "custom",
         Partitioner::Rescale => "rescale",
         Partitioner::Broadcast => "broadcast",
     }

@@ -2,9 +2,11 @@
 //! built by the job's function from its arguments and nothing else, so that every process and every
 //! incarnation has the same vertices, edges, ids and [`JobGraph::fingerprint`].
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::config::Configuration;
 use crate::coordinator::SplitEnumeratorFactory;
 use crate::ids::{IntermediateDataSetId, JobVertexId};
 use crate::task::TaskBodyFactory;
@@ -12,6 +14,7 @@ use crate::task::TaskBodyFactory;
 mod chaining;
 mod error;
 mod fingerprint;
+mod options;
 mod resolve;
 mod stream_graph;
 #[cfg(test)]
@@ -24,9 +27,11 @@ pub use stream_graph::{Exchange, NodeId, NodeKind, StreamEdge, StreamGraph, Stre
 /// data set `i`.
 pub struct JobGraph {
     pub name: String,
+    /// Options of the cluster that are other ones for this job.
+    pub options: Vec<(String, String)>,
     pub vertices: Vec<JobVertex>,
     pub edges: Vec<JobEdge>,
-    /// Digest of the structure: names, parallelisms, edges and partitioners.
+    /// Digest of the structure: names, options, parallelisms, edges and partitioners.
     pub fingerprint: u64,
 }
 
@@ -45,6 +50,8 @@ pub struct JobVertex {
     pub outputs: Vec<IntermediateDataSetId>,
     /// Makes the enumerator of the vertex's source, if it begins with one.
     pub source: Option<Arc<dyn SplitEnumeratorFactory>>,
+    /// The ids that the author gave to the chained operators.
+    pub uids: Vec<String>,
     /// Of the whole chain: that of its least determinate operator.
     pub determinacy: Determinacy,
     /// Why a job with this vertex cannot recover from the loss of its JobManager.
@@ -70,6 +77,10 @@ pub enum Partitioner {
     Hash,
     /// Round robin, starting at the producer's index modulo the number of subpartitions: ALL_TO_ALL.
     Rebalance,
+    /// As if drawn, but the same in every attempt: ALL_TO_ALL.
+    Shuffle,
+    /// By the author's own function of the key: ALL_TO_ALL.
+    Custom,
     /// As rebalance, but each producer deals to a few consumers only: POINTWISE.
     Rescale,
     /// One subpartition, which every consumer reads.
@@ -89,7 +100,24 @@ pub enum Determinacy {
     Indeterminate,
 }
 
+impl Partitioner {
+    /// Whether every consumer may get records of every producer.
+    pub const fn is_all_to_all(self) -> bool {
+        matches!(self, Self::Hash | Self::Rebalance | Self::Shuffle | Self::Custom)
+    }
+}
+
 impl JobGraph {
+    /// The configuration by which this job runs in a cluster with `config`.
+    pub fn configured<'a>(&self, config: &'a Configuration) -> Cow<'a, Configuration> {
+        let mut config = Cow::Borrowed(config);
+        for (key, value) in &self.options {
+            // They were checked when the graph was built.
+            let _ = config.to_mut().set(key, value);
+        }
+        config
+    }
+
     pub fn vertex(&self, id: JobVertexId) -> &JobVertex {
         &self.vertices[id.0 as usize]
     }
@@ -103,6 +131,7 @@ impl fmt::Debug for JobGraph {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("JobGraph")
             .field("name", &self.name)
+            .field("options", &self.options)
             .field("vertices", &self.vertices)
             .field("edges", &self.edges)
             .field("fingerprint", &self.fingerprint)

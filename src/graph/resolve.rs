@@ -19,11 +19,13 @@ pub(super) struct Resolved {
     pub partitioners: Vec<Partitioner>,
 }
 
-pub(super) fn resolve(graph: &StreamGraph) -> Result<Vec<Resolved>, GraphError> {
+/// `default` is the parallelism of operators that say none.
+pub(super) fn resolve(graph: &StreamGraph, default: Option<u32>) -> Result<Vec<Resolved>, GraphError> {
     let mut resolved: Vec<Resolved> = Vec::with_capacity(graph.nodes.len());
     for node in &graph.nodes {
-        check(node, graph.default_parallelism)?;
-        let next = resolve_node(node, graph.default_parallelism, &resolved);
+        check(node, default)?;
+        let next = resolve_node(node, default, &resolved);
+        check_forward(graph, node, &next, &resolved)?;
         resolved.push(next);
     }
     Ok(resolved)
@@ -52,13 +54,37 @@ fn check(node: &StreamNode, default: Option<u32>) -> Result<(), GraphError> {
     }
 }
 
+/// An edge that the author wants to be forward is.
+fn check_forward(
+    graph: &StreamGraph,
+    node: &StreamNode,
+    resolved: &Resolved,
+    before: &[Resolved],
+) -> Result<(), GraphError> {
+    let edges = node.inputs.iter().zip(&resolved.partitioners);
+    let broken = edges.filter(|(edge, _)| matches!(edge.exchange, Exchange::Forward));
+    let broken = broken.map(|(edge, partitioner)| (edge.producer, *partitioner));
+    let Some((producer, _)) = { broken }.find(|(_, partitioner)| *partitioner != Partitioner::Forward) else {
+        return Ok(());
+    };
+    let people = |parallelism: Option<u32>| {
+        parallelism.map_or_else(|| "a parallelism to be decided".to_owned(), |p| format!("parallelism {p}"))
+    };
+    Err(GraphError::Forward {
+        producer: graph.node(producer).name.clone(),
+        has: people(before[producer.0].parallelism),
+        operator: node.name.clone(),
+        own: people(resolved.parallelism),
+    })
+}
+
 fn resolve_node(node: &StreamNode, default: Option<u32>, before: &[Resolved]) -> Resolved {
     let default = default.filter(|&default| node.max_parallelism.is_none_or(|max| default <= max));
     let wanted = node.parallelism.or(default);
     let open: Vec<&Resolved> = node
         .inputs
         .iter()
-        .filter(|edge| matches!(edge.exchange, Exchange::Unspecified))
+        .filter(|edge| matches!(edge.exchange, Exchange::Unspecified | Exchange::Forward))
         .map(|edge| &before[edge.producer.0])
         .collect();
     // What the consumer takes over if its open edges are forward.
@@ -80,13 +106,18 @@ fn resolve_node(node: &StreamNode, default: Option<u32>, before: &[Resolved]) ->
     };
     let partitioner = |exchange: &Exchange, producer: &Resolved| match exchange {
         Exchange::Hash(_) => Partitioner::Hash,
+        Exchange::Custom(_) => Partitioner::Custom,
+        Exchange::Shuffle => Partitioner::Shuffle,
         Exchange::Rebalance => Partitioner::Rebalance,
         Exchange::Rescale => Partitioner::Rescale,
         Exchange::Broadcast => Partitioner::Broadcast,
         // With a known parallelism each edge stands for itself.
-        Exchange::Unspecified if wanted.is_some() && producer.parallelism == wanted => Partitioner::Forward,
-        Exchange::Unspecified if forward.is_some() => Partitioner::Forward,
-        Exchange::Unspecified => Partitioner::Rebalance,
+        Exchange::Unspecified | Exchange::Forward if wanted.is_some() && producer.parallelism == wanted => {
+            Partitioner::Forward
+        }
+        Exchange::Unspecified | Exchange::Forward if forward.is_some() => Partitioner::Forward,
+        // For a forward that is none, this is refused.
+        Exchange::Unspecified | Exchange::Forward => Partitioner::Rebalance,
     };
     let partitioners =
         node.inputs.iter().map(|edge| partitioner(&edge.exchange, &before[edge.producer.0])).collect();

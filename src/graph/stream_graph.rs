@@ -19,6 +19,8 @@ pub struct StreamGraph {
     pub nodes: Vec<StreamNode>,
     /// Of nodes that say none.
     pub default_parallelism: Option<u32>,
+    /// As the author gave them.
+    pub options: Vec<(String, String)>,
     pub misuses: Vec<GraphError>,
 }
 
@@ -29,6 +31,8 @@ pub struct StreamNode {
     pub inputs: Vec<StreamEdge>,
     /// Of the results; of the records for a sink.
     pub record: RecordType,
+    /// The author's own id of the operator, which no other has.
+    pub uid: Option<String>,
     pub parallelism: Option<u32>,
     pub max_parallelism: Option<u32>,
     /// Of the operator alone, its inputs being the same.
@@ -69,11 +73,16 @@ pub struct StreamEdge {
 pub enum Exchange {
     /// Forward if the parallelisms allow it, otherwise rebalance.
     Unspecified,
+    /// Subtask to subtask; the parallelisms must allow it.
+    Forward,
     Rebalance,
+    Shuffle,
     Rescale,
     Broadcast,
     /// With the tail that knows the key.
     Hash(Tail),
+    /// With the tail that knows the author's partitioner.
+    Custom(Tail),
 }
 
 impl StreamGraph {
@@ -104,6 +113,7 @@ impl StreamNode {
             kind,
             inputs: Vec::new(),
             record,
+            uid: None,
             parallelism: None,
             max_parallelism: None,
             determinacy: Determinacy::Determinate,

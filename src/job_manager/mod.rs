@@ -114,6 +114,8 @@ impl JobMaster {
     pub fn new(boot: &Boot, program: &Program) -> Result<Self, String> {
         let job = boot.config.job.as_ref().ok_or("no job was named for this JobManager")?;
         let graph = program.build(job).map_err(|error| error.to_string())?;
+        let config = graph.configured(&boot.config).into_owned();
+        let boot = &Boot { config, ..boot.clone() };
         submission::check(&boot.config, &graph, &boot.volumes)?;
         let record = JobRecord {
             name: job.name.clone(),

@@ -85,12 +85,14 @@ fn graph_of(source: Arc<dyn SplitEnumeratorFactory>, determinacy: Determinacy) -
         inputs,
         outputs,
         source,
+        uids: vec![],
         determinacy,
         recovery_obstacles: vec![],
         body: Arc::new(Nothing),
     };
     Arc::new(JobGraph {
         name: "two".to_owned(),
+        options: vec![],
         vertices: vec![
             vertex(SOURCE, Some(source), vec![], vec![EXCHANGE]),
             vertex(SINK, None, vec![EXCHANGE], vec![]),

@@ -1,9 +1,11 @@
 //! The body of a job vertex: its head and the tree of operators chained behind it, put together
 //! anew for every attempt.
 
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
 
-use crate::task::{TaskBody, TaskBodyFactory, TaskContext};
+use crate::task::{BodyError, TaskBody, TaskBodyFactory, TaskContext, guarded};
 
 use super::chain::{AnyPush, Fan, Tail};
 use super::{Head, Leaf, Link, OperatorContext};
@@ -56,10 +58,20 @@ impl Downstream {
     }
 }
 
+/// A panic of the chain becomes the failure of the operator whose code it was.
+async fn named_panics(context: OperatorContext, mut body: TaskBody) -> Result<(), BodyError> {
+    poll_fn(|task| match guarded(|| body.as_mut().poll(task)) {
+        Ok(polled) => polled,
+        Err(panic) => Poll::Ready(Err(context.error_of_running(format_args!("panicked: {panic}")))),
+    })
+    .await
+}
+
 impl TaskBodyFactory for VertexBody {
     fn start(&self, task: TaskContext) -> TaskBody {
         let context = OperatorContext::new(Arc::clone(&self.name), task);
         let push = self.downstream.start(&context);
-        (self.head)(context, push)
+        let body = (self.head)(context.clone(), push);
+        Box::pin(named_panics(context, body))
     }
 }

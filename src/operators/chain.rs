@@ -10,12 +10,15 @@ use crate::api::Record;
 use crate::task::BodyError;
 
 use super::OperatorContext;
-use super::tail::{RoundRobinTail, SingleTail};
+use super::tail::{RoundRobinTail, ShuffleTail, SingleTail};
 
 pub type LocalFuture<'a> = Pin<Box<dyn Future<Output = Result<(), BodyError>> + 'a>>;
 
 /// Takes records of type `T`, one by one.
 pub trait Push<T> {
+    /// Before the first record: those behind it first.
+    fn open(&mut self) -> Result<(), BodyError>;
+
     /// Never waits; what has to be written waits for [`Self::settle`].
     fn push(&mut self, record: T) -> Result<(), BodyError>;
 
@@ -58,6 +61,8 @@ pub struct RecordType {
     pub single: Tail,
     /// Of rebalance and rescale edges.
     pub round_robin: Tail,
+    /// Of shuffle edges.
+    pub shuffle: Tail,
 }
 
 impl RecordType {
@@ -66,6 +71,7 @@ impl RecordType {
             fan: fan::<T>,
             single: Arc::new(|context, output| AnyPush::new(SingleTail::<T>::new(context, output))),
             round_robin: Arc::new(|context, output| AnyPush::new(RoundRobinTail::<T>::new(context, output))),
+            shuffle: Arc::new(|context, output| AnyPush::new(ShuffleTail::<T>::new(context, output))),
         }
     }
 }
@@ -83,6 +89,10 @@ struct FanOut<T> {
 }
 
 impl<T: Clone> Push<T> for FanOut<T> {
+    fn open(&mut self) -> Result<(), BodyError> {
+        self.pushes.iter_mut().try_for_each(|push| push.open())
+    }
+
     fn push(&mut self, record: T) -> Result<(), BodyError> {
         let Some((last, others)) = self.pushes.split_last_mut() else { return Ok(()) };
         for push in others {

@@ -10,10 +10,9 @@ use crate::task::BodyError;
 
 use super::OperatorContext;
 use super::chain::Push;
-use super::output::Failure;
 
 /// Takes the next record from a buffer.
-fn decode<T: Record>(context: &OperatorContext, buffer: &[u8]) -> Result<(T, usize), BodyError> {
+pub(super) fn decode<T: Record>(context: &OperatorContext, buffer: &[u8]) -> Result<(T, usize), BodyError> {
     let (record, rest) = postcard::take_from_bytes::<T>(buffer)
         .map_err(|error| context.error(format_args!("an input record cannot be decoded: {error}")))?;
     let length = buffer.len() - rest.len();
@@ -28,6 +27,7 @@ pub(super) async fn read_input<T: Record>(
     context: OperatorContext,
     mut push: Box<dyn Push<T>>,
 ) -> Result<(), BodyError> {
+    push.open()?;
     while let Some(buffer) = context.task().next_buffer().await {
         let mut at = 0;
         while at < buffer.bytes.len() {
@@ -44,46 +44,49 @@ pub(super) async fn read_input<T: Record>(
     push.finish().await
 }
 
-/// A partition's records, pulled one by one by a window function. They are decoded when they are
-/// asked for, so a partition may be larger than memory.
-pub struct Records<T> {
+/// A subtask's input, pulled record by record. They are decoded when they are asked for, so it may
+/// be larger than memory.
+pub(super) struct Input<T> {
     context: OperatorContext,
-    failure: Failure,
     buffer: Bytes,
-    at: usize,
+    /// Of the record that was pulled last; its end is where the next one begins.
+    start: usize,
+    end: usize,
     ended: bool,
     record: PhantomData<fn() -> T>,
 }
 
-impl<T: Record> Records<T> {
-    pub(super) fn new(context: OperatorContext, failure: Failure) -> Self {
-        Self { context, failure, buffer: Bytes::new(), at: 0, ended: false, record: PhantomData }
+impl<T: Record> Input<T> {
+    pub fn new(context: &OperatorContext) -> Self {
+        let context = context.clone();
+        Self { context, buffer: Bytes::new(), start: 0, end: 0, ended: false, record: PhantomData }
     }
 
-    /// The next record; `None` after the last one, however often it is asked. When the input is
-    /// broken the task fails, and this never returns.
-    pub async fn next(&mut self) -> Option<T> {
-        while self.at == self.buffer.len() {
+    /// The next record; `None` after the last one, however often it is asked.
+    pub async fn next(&mut self) -> Result<Option<T>, BodyError> {
+        while self.end == self.buffer.len() {
             if self.ended {
-                return None;
+                return Ok(None);
             }
             match self.context.task().next_buffer().await {
-                Some(next) => (self.buffer, self.at) = (next.bytes, 0),
+                Some(next) => (self.buffer, self.start, self.end) = (next.bytes, 0, 0),
                 None => self.ended = true,
             }
         }
-        match decode(&self.context, &self.buffer[self.at..]) {
-            Ok((record, length)) => {
-                self.at += length;
-                self.context.task().count_records_in(1);
-                Some(record)
-            }
-            Err(error) => self.failure.fail(error).await,
-        }
+        let (record, length) = decode(&self.context, &self.buffer[self.end..])?;
+        self.start = self.end;
+        self.end += length;
+        self.context.task().count_records_in(1);
+        Ok(Some(record))
     }
 
-    /// Says that the function wants no more records.
-    pub(super) fn close(&self) {
+    /// The encoding of the record that came last.
+    pub fn encoding(&self) -> &[u8] {
+        &self.buffer[self.start..self.end]
+    }
+
+    /// Says that no more records are wanted.
+    pub fn close(&self) {
         if !self.ended {
             self.context.task().close_inputs();
         }

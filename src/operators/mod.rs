@@ -7,10 +7,15 @@
 mod body;
 mod chain;
 mod context;
+mod field;
+mod group;
 mod input;
 mod output;
 mod push;
+mod records;
+mod rich;
 mod sink;
+mod sort;
 mod source;
 mod tail;
 mod window;
@@ -21,13 +26,15 @@ pub(crate) mod tests;
 pub use body::{ChainedOperator, Downstream, Output, VertexBody};
 pub use chain::{AnyPush, Fan, LocalFuture, Push, RecordType, Tail};
 pub use context::OperatorContext;
-pub use input::Records;
+pub use field::{FieldKey, check_field, field_key};
 pub use output::Out;
 pub use push::{filter, flat_map, map};
+pub use records::Records;
+pub use rich::{rich_filter, rich_flat_map, rich_map};
 pub use sink::{Leaf, sink};
 pub use source::{read_source, run_source};
-pub use tail::{hash_tail, subpartition_of_key};
-pub use window::{aggregate, map_partition, reduce, sort_partition};
+pub use tail::{custom_tail, hash_tail, subpartition_of_key};
+pub use window::{Partition, aggregate, map_partition, reduce, rich_map_partition, sort_partition};
 
 use std::sync::Arc;
 

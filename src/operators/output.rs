@@ -50,8 +50,16 @@ pub struct Out<T> {
 }
 
 impl<T> Out<T> {
-    pub(super) fn new(context: OperatorContext, failure: Failure, push: Box<dyn Push<T>>) -> Self {
-        Self { context, failure, push: Cell::new(Some(push)), waiting: RefCell::default() }
+    /// Opens the chain behind the operator, which is then the one that runs.
+    pub(super) fn open(
+        context: &OperatorContext,
+        failure: &Failure,
+        mut push: Box<dyn Push<T>>,
+    ) -> Result<Self, BodyError> {
+        push.open()?;
+        context.enter();
+        let (context, failure) = (context.clone(), failure.clone());
+        Ok(Self { context, failure, push: Cell::new(Some(push)), waiting: RefCell::default() })
     }
 
     /// Gives one result to the operators behind this one, and waits until the task's outputs have
@@ -66,6 +74,7 @@ impl<T> Out<T> {
             self.failure.fail::<()>(error).await;
         }
         self.push.set(Some(push));
+        self.context.enter();
     }
 
     /// Adds to a sum of the whole job (Flink's LongCounter). It counts when this attempt is accepted as

@@ -24,7 +24,12 @@ struct Writing<W> {
 }
 
 impl<T: 'static, W: SinkWriter<T>> Push<T> for Writing<W> {
+    fn open(&mut self) -> Result<(), BodyError> {
+        Ok(())
+    }
+
     fn push(&mut self, record: T) -> Result<(), BodyError> {
+        self.context.enter();
         let bytes = self.writer.write(record)?;
         self.context.task().count_records_out(1);
         self.context.wrote(bytes);
@@ -32,10 +37,12 @@ impl<T: 'static, W: SinkWriter<T>> Push<T> for Writing<W> {
     }
 
     fn settle(&mut self) -> LocalFuture<'_> {
+        self.context.enter();
         Box::pin(self.writer.flush())
     }
 
     fn finish(&mut self) -> LocalFuture<'_> {
+        self.context.enter();
         Box::pin(self.writer.finish())
     }
 }

@@ -15,7 +15,7 @@ pub fn read_source<S: Source>(source: Arc<S>) -> Head {
         let source = Arc::clone(&source);
         Box::pin(async move {
             let failure = Failure::default();
-            let out = Out::new(context.clone(), failure.clone(), push.typed::<S::Record>());
+            let out = Out::open(&context, &failure, push.typed::<S::Record>())?;
             while let Some(split) = context.task().next_split().await {
                 let id = split.id;
                 let split = postcard::from_bytes::<S::Split>(&split.payload)
@@ -37,7 +37,7 @@ pub fn run_source<S: SourceFunction>(function: S) -> Head {
         let function = Arc::clone(&function);
         Box::pin(async move {
             let failure = Failure::default();
-            let out = Out::new(context.clone(), failure.clone(), push.typed::<S::Record>());
+            let out = Out::open(&context, &failure, push.typed::<S::Record>())?;
             failure
                 .unless(function.run(&out))
                 .await?

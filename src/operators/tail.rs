@@ -8,7 +8,9 @@
 //!   `bytes` is the postcard encoding of the record's key and nothing else;
 //! - **Rebalance** and **Rescale**: `(s + i) mod n` for the `i`-th record, from 0, that producer
 //!   subtask `s` sends over this edge. The two differ in `n` and in who reads: a rescale has as many
-//!   subpartitions as one producer has consumers.
+//!   subpartitions as one producer has consumers;
+//! - **Shuffle**: `xxh3_64(s, i) mod n` for the same `s` and `i`, each as eight bytes, lowest first;
+//! - **Custom**: what the author's function says.
 //!
 //! So an attempt deals records that it sees in the same order as an earlier one in the same way.
 
@@ -38,6 +40,16 @@ pub fn hash_tail<T: Record, K: Serialize + 'static>(key_of: Arc<dyn Fn(&T) -> K 
             key_bytes: Vec::new(),
             record: PhantomData,
         })
+    })
+}
+
+/// The author's own choice of a subpartition for a record, of so many.
+type Choose<T> = Arc<dyn Fn(&T, u32) -> u32 + Send + Sync>;
+
+/// The tail of an exchange by the author's own function, which gets the number of subpartitions.
+pub fn custom_tail<T: Record>(choose: Choose<T>) -> Tail {
+    Arc::new(move |context, output| {
+        AnyPush::new(CustomTail { encoder: Encoder::new(context, output), choose: Arc::clone(&choose) })
     })
 }
 
@@ -72,7 +84,7 @@ impl Encoder {
 }
 
 /// Replaces the content of `bytes`.
-fn encode<T: Serialize>(value: &T, bytes: &mut Vec<u8>) -> Result<(), postcard::Error> {
+pub(super) fn encode<T: Serialize>(value: &T, bytes: &mut Vec<u8>) -> Result<(), postcard::Error> {
     let mut empty = std::mem::take(bytes);
     empty.clear();
     *bytes = postcard::to_extend(value, empty)?;
@@ -92,6 +104,10 @@ impl<T> SingleTail<T> {
 }
 
 impl<T: Serialize> Push<T> for SingleTail<T> {
+    fn open(&mut self) -> Result<(), BodyError> {
+        Ok(())
+    }
+
     fn push(&mut self, record: T) -> Result<(), BodyError> {
         self.encoder.emit(&record, 0)
     }
@@ -121,6 +137,10 @@ impl<T> RoundRobinTail<T> {
 }
 
 impl<T: Serialize> Push<T> for RoundRobinTail<T> {
+    fn open(&mut self) -> Result<(), BodyError> {
+        Ok(())
+    }
+
     fn push(&mut self, record: T) -> Result<(), BodyError> {
         self.encoder.emit(&record, self.next)?;
         self.next = (self.next + 1) % self.encoder.subpartitions;
@@ -144,11 +164,89 @@ struct HashTail<T, K> {
 }
 
 impl<T: Serialize, K: Serialize> Push<T> for HashTail<T, K> {
+    fn open(&mut self) -> Result<(), BodyError> {
+        Ok(())
+    }
+
     fn push(&mut self, record: T) -> Result<(), BodyError> {
+        self.encoder.context.enter();
         encode(&(self.key_of)(&record), &mut self.key_bytes)
             .map_err(|error| self.encoder.context.error(format_args!("a key cannot be encoded: {error}")))?;
         let subpartition = subpartition_of_key(&self.key_bytes, self.encoder.subpartitions);
         self.encoder.emit(&record, subpartition)
+    }
+
+    fn settle(&mut self) -> LocalFuture<'_> {
+        nothing_waits()
+    }
+
+    fn finish(&mut self) -> LocalFuture<'_> {
+        nothing_waits()
+    }
+}
+
+/// Shuffle.
+pub(super) struct ShuffleTail<T> {
+    encoder: Encoder,
+    subtask: u64,
+    sent: u64,
+    record: PhantomData<fn(T)>,
+}
+
+impl<T> ShuffleTail<T> {
+    pub(super) fn new(context: &OperatorContext, output: usize) -> Self {
+        let subtask = u64::from(context.task().subtask());
+        Self { encoder: Encoder::new(context, output), subtask, sent: 0, record: PhantomData }
+    }
+}
+
+impl<T: Serialize> Push<T> for ShuffleTail<T> {
+    fn open(&mut self) -> Result<(), BodyError> {
+        Ok(())
+    }
+
+    fn push(&mut self, record: T) -> Result<(), BodyError> {
+        let subpartition = shuffled(self.subtask, self.sent, self.encoder.subpartitions);
+        self.sent += 1;
+        self.encoder.emit(&record, subpartition)
+    }
+
+    fn settle(&mut self) -> LocalFuture<'_> {
+        nothing_waits()
+    }
+
+    fn finish(&mut self) -> LocalFuture<'_> {
+        nothing_waits()
+    }
+}
+
+fn shuffled(subtask: u64, nth: u64, subpartitions: u32) -> u32 {
+    let mut place = [0; 16];
+    place[..8].copy_from_slice(&subtask.to_le_bytes());
+    place[8..].copy_from_slice(&nth.to_le_bytes());
+    (xxh3_64(&place) % u64::from(subpartitions)) as u32
+}
+
+struct CustomTail<T> {
+    encoder: Encoder,
+    choose: Choose<T>,
+}
+
+impl<T: Serialize> Push<T> for CustomTail<T> {
+    fn open(&mut self) -> Result<(), BodyError> {
+        Ok(())
+    }
+
+    fn push(&mut self, record: T) -> Result<(), BodyError> {
+        let Encoder { context, subpartitions, .. } = &self.encoder;
+        context.enter();
+        let chosen = (self.choose)(&record, *subpartitions);
+        if chosen >= *subpartitions {
+            return Err(context.error(format_args!(
+                "the partitioner said subpartition {chosen}, and there are {subpartitions}, counted from 0"
+            )));
+        }
+        self.encoder.emit(&record, chosen)
     }
 
     fn settle(&mut self) -> LocalFuture<'_> {
@@ -180,6 +278,14 @@ mod tests {
             encode(&key, &mut bytes).unwrap();
             assert_eq!(subpartition_of_key(&bytes, 5), expected, "key {key}");
         }
+    }
+
+    /// Fixed like the hashes of keys.
+    #[test]
+    fn a_shuffle_is_the_same_in_every_attempt_and_uses_all_subpartitions() {
+        let dealt: Vec<u32> = (0..12).map(|nth| shuffled(1, nth, 3)).collect();
+        assert_eq!(dealt, [1, 2, 0, 1, 0, 0, 0, 2, 0, 1, 0, 0]);
+        assert_ne!(dealt, (0..12).map(|nth| shuffled(2, nth, 3)).collect::<Vec<_>>());
     }
 
     #[test]

@@ -4,6 +4,9 @@ mod chains;
 mod cluster;
 mod exchanges;
 mod failures;
+mod keyed;
+mod rich;
+mod sorts;
 mod windows;
 
 use serde::{Deserialize, Serialize};

@@ -232,6 +232,7 @@ mod tests {
                 inputs: data_sets(id.saturating_sub(1)..id),
                 outputs: data_sets(id..(id + 1).min(count - 1)),
                 source: None,
+                uids: vec![],
                 determinacy,
                 recovery_obstacles: vec![],
                 body: Arc::new(Nothing),
@@ -244,6 +245,7 @@ mod tests {
             };
             let graph = JobGraph {
                 name: "chain".to_owned(),
+                options: vec![],
                 vertices: (0..).zip(vertices).map(vertex).collect(),
                 edges: (0..count - 1).map(edge).collect(),
                 fingerprint: 1,

@@ -74,7 +74,9 @@ fn ranges_by_bytes(
     bounds: Bounds,
 ) -> Option<Vec<InputRanges>> {
     let is_readable = |input: &ProducedInput| match input.input.partitioner {
-        Partitioner::Hash | Partitioner::Rebalance => input.input.partitions > 0,
+        Partitioner::Hash | Partitioner::Rebalance | Partitioner::Shuffle | Partitioner::Custom => {
+            input.input.partitions > 0
+        }
         Partitioner::Broadcast => input.input.partitions > 0 && input.input.subpartitions > 0,
         Partitioner::Forward | Partitioner::Rescale => false,
     };
@@ -189,7 +191,9 @@ fn widest_share(input: &Input, parallelism: u32) -> u64 {
     let Input { partitioner, partitions, subpartitions } = *input;
     let (rows, columns) = match partitioner {
         Partitioner::Forward | Partitioner::Broadcast => (1, 1),
-        Partitioner::Hash | Partitioner::Rebalance => (partitions, subpartitions.div_ceil(parallelism)),
+        Partitioner::Hash | Partitioner::Rebalance | Partitioner::Shuffle | Partitioner::Custom => {
+            (partitions, subpartitions.div_ceil(parallelism))
+        }
         Partitioner::Rescale if partitions >= parallelism => {
             (partitions.div_ceil(parallelism), subpartitions)
         }
@@ -212,7 +216,9 @@ pub fn subpartition_count(
     let consumers = || consumer.parallelism.unwrap_or_else(|| Bounds::of(consumer, config).max);
     match edge.partitioner {
         Partitioner::Forward | Partitioner::Broadcast => 1,
-        Partitioner::Hash | Partitioner::Rebalance => consumers(),
+        Partitioner::Hash | Partitioner::Rebalance | Partitioner::Shuffle | Partitioner::Custom => {
+            consumers()
+        }
         Partitioner::Rescale => consumers().div_ceil(producers.max(1)),
     }
 }

@@ -62,7 +62,9 @@ fn check(index: usize, input: &Input, parallelism: u32) -> Result<(), Unreadable
             return Err(UnreadableInput::Forward { input: index, partitions, parallelism });
         }
         Partitioner::Forward | Partitioner::Broadcast => 1,
-        Partitioner::Hash | Partitioner::Rebalance => parallelism,
+        Partitioner::Hash | Partitioner::Rebalance | Partitioner::Shuffle | Partitioner::Custom => {
+            parallelism
+        }
         Partitioner::Rescale => parallelism.div_ceil(partitions),
     };
     if subpartitions < readers {
@@ -76,7 +78,7 @@ fn range(input: &Input, subtask: u32, parallelism: u32) -> (IndexRange, IndexRan
     match input.partitioner {
         Partitioner::Forward => (IndexRange::new(subtask, subtask), IndexRange::new(0, 0)),
         Partitioner::Broadcast => (all_partitions, IndexRange::new(0, 0)),
-        Partitioner::Hash | Partitioner::Rebalance => {
+        Partitioner::Hash | Partitioner::Rebalance | Partitioner::Shuffle | Partitioner::Custom => {
             (all_partitions, share(input.subpartitions, subtask, parallelism))
         }
         Partitioner::Rescale => pointwise(input, subtask, parallelism),

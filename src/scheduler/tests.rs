@@ -46,12 +46,13 @@ fn graph(vertices: u32, edges: &[(u32, u32, Partitioner)]) -> Arc<JobGraph> {
         inputs: ids(&|edge| edge.consumer == id),
         outputs: ids(&|edge| edge.producer == id),
         source: None,
+        uids: vec![],
         determinacy: Determinacy::Indeterminate,
         recovery_obstacles: vec![],
         body: Arc::new(Nothing),
     };
     let vertices = (0..vertices).map(|id| vertex(JobVertexId(id))).collect();
-    Arc::new(JobGraph { name: "test".to_owned(), vertices, edges, fingerprint: 1 })
+    Arc::new(JobGraph { name: "test".to_owned(), options: vec![], vertices, edges, fingerprint: 1 })
 }
 
 /// Initializes a vertex with ranges by count; an exchange has as many subpartitions as it takes.
@@ -116,6 +117,7 @@ fn the_bounds_of_a_decided_parallelism_are_within_the_vertexs_own_maximum() {
             inputs: vec![],
             outputs: vec![],
             source: None,
+            uids: vec![],
             recovery_obstacles: vec![],
             ..graph.vertices[0]
         };

@@ -16,7 +16,7 @@ use crate::message::{
 };
 use crate::note::Note;
 use crate::task::partition_path;
-use crate::worker::{Connection, Files, HEARTBEAT, RETENTION, RETRY, TrackedPartitions};
+use crate::worker::{Connection, Files, HEARTBEAT, Place, RETENTION, RETRY, TrackedPartitions};
 
 /// A worker without slots.
 pub struct ShuffleWorker {
@@ -245,13 +245,13 @@ impl Actor for ShuffleWorker {
         match event {
             Event::Start => {
                 self.sweeping = true;
-                self.files.sweep(out);
+                self.files.sweep(Place::Partitions, out);
             }
             Event::Message { from, message } => self.receive(now, from, message, out),
             Event::Timer(timer) => self.timer(now, timer, out),
             Event::Disk { op, result } => {
                 // It begins empty, and only then looks for a leader: nothing is pushed before that.
-                self.files.complete(op, result, |_| false, out);
+                self.files.complete(op, result, |_, _| false, out);
                 if self.sweeping && self.files.is_idle() {
                     self.sweeping = false;
                     self.connection.search(now, out);

@@ -3,9 +3,7 @@
 //! it ended. It never decides what happens after that, and it outlives nothing: an executor that
 //! wants it gone stops it. (Flink's Task and StreamTask.)
 
-use std::any::Any;
 use std::cell::RefCell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -21,13 +19,14 @@ use crate::message::{
     TaskResult,
 };
 
-use super::shared::Shared;
+use super::shared::{Shared, SortMemory};
 use super::silence::{Awaited, Silence, Verdict};
-use super::{TaskBody, TaskContext};
+use super::{TaskBody, TaskContext, guarded};
 
 pub struct TaskActor {
     process: ProcessId,
     task: TaskDeploymentDescriptor,
+    config: Configuration,
     graph: GraphSource,
     /// Of the job vertex, once it is known.
     vertex_name: String,
@@ -63,8 +62,8 @@ impl TaskActor {
     }
 
     fn with_source(boot: &Boot, graph: GraphSource, task: TaskDeploymentDescriptor) -> Self {
-        let config: &Configuration = &boot.config;
-        let shared = Shared::new(boot.process, &task, config);
+        let config = boot.config.clone();
+        let shared = Shared::new(boot.process, &task, &config);
         Self {
             process: boot.process,
             vertex_name: task.attempt.subtask.vertex.to_string(),
@@ -73,6 +72,7 @@ impl TaskActor {
             shared: Rc::new(RefCell::new(shared)),
             phase: Phase::NotStarted,
             silence: Silence::new(config.heartbeat_interval, config.heartbeat_timeout),
+            config,
         }
     }
 
@@ -120,6 +120,7 @@ impl TaskActor {
                 "partition {partition} has {subpartitions} subpartitions, more than {MAX_PARALLELISM}"
             ));
         }
+        self.shared.borrow_mut().sort_memory = SortMemory::of(&graph.configured(&self.config));
         let context = TaskContext::new(Rc::clone(&self.shared));
         guarded(|| vertex.body.start(context)).map_err(|panic| format!("panicked: {panic}"))
     }
@@ -325,14 +326,4 @@ impl Actor for TaskActor {
             self.advance(now, out);
         }
     }
-}
-
-/// Runs what a job author wrote: its panic becomes text.
-fn guarded<T>(run: impl FnOnce() -> T) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(run)).map_err(|payload| panic_text(&*payload))
-}
-
-fn panic_text(payload: &(dyn Any + Send)) -> String {
-    let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
 }

@@ -14,7 +14,7 @@ use crate::ids::ExecutionAttemptId;
 use crate::message::{Committable, SourceSplit};
 
 use super::input::InputBuffer;
-use super::shared::Shared;
+use super::shared::{Shared, SortMemory};
 
 /// A body's view of its task. Clones share the task.
 #[derive(Clone)]
@@ -37,6 +37,10 @@ impl TaskContext {
 
     pub fn parallelism(&self) -> u32 {
         self.shared.borrow().parallelism
+    }
+
+    pub fn sort_memory(&self) -> SortMemory {
+        self.shared.borrow().sort_memory
     }
 
     /// The next buffer in the order (gate, partition, subpartition, production); `None` when all

@@ -8,10 +8,11 @@
 use std::future::Future;
 use std::pin::Pin;
 
-use crate::ids::ResultPartitionId;
+use crate::ids::{ExecutionAttemptId, ResultPartitionId};
 
 mod actor;
 mod context;
+mod guarded;
 mod input;
 mod output;
 mod shared;
@@ -21,7 +22,9 @@ mod tests;
 
 pub use actor::TaskActor;
 pub use context::TaskContext;
+pub(crate) use guarded::guarded;
 pub use input::InputBuffer;
+pub use shared::SortMemory;
 
 /// Why a body ended without finishing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +39,20 @@ pub type TaskBody = Pin<Box<dyn Future<Output = Result<(), BodyError>>>>;
 /// Makes the body of a vertex's subtasks; shared by all of them.
 pub trait TaskBodyFactory: Send + Sync {
     fn start(&self, context: TaskContext) -> TaskBody;
+}
+
+/// Directory of the files of sorts on the `scratch` volume, each with the attempt's id before a `-`.
+pub const SPILL_DIRECTORY: &str = "spill";
+
+/// File number `number` of an attempt.
+pub fn spill_path(attempt: ExecutionAttemptId, number: usize) -> String {
+    format!("{SPILL_DIRECTORY}/{attempt}-{number}")
+}
+
+/// The attempt to which a spill file belongs.
+pub fn is_spill_of(attempt: ExecutionAttemptId, path: &str) -> bool {
+    let rest = path.strip_prefix(SPILL_DIRECTORY).and_then(|rest| rest.strip_prefix('/'));
+    rest.and_then(|name| name.rsplit_once('-')).is_some_and(|(owner, _)| owner == attempt.to_string())
 }
 
 /// Directory of the result partitions on the `local` volume.

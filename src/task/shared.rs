@@ -16,10 +16,26 @@ use super::input::Inputs;
 use super::output::Outputs;
 use super::silence::Awaited;
 
+/// In bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct SortMemory {
+    /// Of a sort of a whole subtask.
+    pub partition: u64,
+    /// Of bringing together by key.
+    pub keyed: u64,
+}
+
+impl SortMemory {
+    pub(super) fn of(config: &Configuration) -> Self {
+        Self { partition: config.sort_partition_memory.0, keyed: config.sort_keyed_partition_memory.0 }
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Shared {
     pub attempt: ExecutionAttemptId,
     pub parallelism: u32,
+    pub sort_memory: SortMemory,
     pub inputs: Inputs,
     pub outputs: Outputs,
     pub splits: Splits,
@@ -40,6 +56,7 @@ impl Shared {
         Self {
             attempt: task.attempt,
             parallelism: task.parallelism,
+            sort_memory: SortMemory::of(config),
             inputs: Inputs::new(&task.inputs, config.buffers_per_gate),
             outputs: Outputs::new(here, &task.outputs, config.segment_size.0),
             splits: Splits::default(),

@@ -12,7 +12,7 @@ use crate::message::{
 };
 use crate::note::Note;
 use crate::task::partition_path;
-use crate::worker::{Connection, Files, HEARTBEAT, RETENTION, RETRY, TrackedPartitions};
+use crate::worker::{Connection, Files, HEARTBEAT, Place, RETENTION, RETRY, TrackedPartitions};
 
 use super::registrations::{REGISTRATION, Registrations};
 use super::tasks::{Tasks, failed};
@@ -98,7 +98,8 @@ impl TaskExecutor {
         self.registrations.clear(out);
         self.connection.end(out);
         if std::mem::take(&mut self.unclean) {
-            self.files.sweep(out);
+            self.files.sweep(Place::Partitions, out);
+            self.files.sweep(Place::Spills, out);
         }
     }
 
@@ -195,6 +196,9 @@ impl TaskExecutor {
             Err(failure) => self.tasks.end(attempt, TaskState::Failed(failure)),
         };
         self.discard(unfinished.unwrap_or_default(), out);
+        if failure.is_some() {
+            self.remove_spills(out);
+        }
         out.note(Note::TaskEnded { attempt, failure });
         self.report(attempt, out);
         out.stop(ActorId::Task(attempt));
@@ -203,6 +207,7 @@ impl TaskExecutor {
     fn cancel(&mut self, attempt: ExecutionAttemptId, out: &mut Outbox) {
         if self.tasks.is_running(attempt) {
             self.stop(attempt, TaskState::Canceled, "canceled", out);
+            self.remove_spills(out);
         } else if self.tasks.final_state(attempt).is_none() {
             // Should it come later, it will not run.
             self.tasks.end(attempt, TaskState::Canceled);
@@ -211,8 +216,12 @@ impl TaskExecutor {
     }
 
     fn stop_all(&mut self, reason: &str, out: &mut Outbox) {
-        for attempt in self.tasks.running() {
+        let running = self.tasks.running();
+        for &attempt in &running {
             self.stop(attempt, failed(attempt, reason), reason, out);
+        }
+        if !running.is_empty() {
+            self.remove_spills(out);
         }
     }
 
@@ -224,12 +233,19 @@ impl TaskExecutor {
         self.discard(unfinished, out);
     }
 
+    /// Deletes what sorts left of tasks that do not run any more, and again when the job ends: the last
+    /// file may only come.
+    fn remove_spills(&mut self, out: &mut Outbox) {
+        self.unclean = true;
+        self.files.sweep(Place::Spills, out);
+    }
+
     /// Nobody will want these results: they are not complete.
     fn discard(&mut self, unfinished: Vec<ResultPartitionDescriptor>, out: &mut Outbox) {
         let mut elsewhere: BTreeMap<ProcessId, Vec<ResultPartitionId>> = BTreeMap::new();
         for ResultPartitionDescriptor { partition, location, .. } in unfinished {
             if location == self.process {
-                self.files.delete(partition_path(partition), out);
+                self.files.delete(Place::Partitions, partition_path(partition), out);
             } else {
                 elsewhere.entry(location).or_default().push(partition);
             }
@@ -378,13 +394,17 @@ impl Actor for TaskExecutor {
         match event {
             Event::Start => {
                 // A TaskManager that is started again starts empty.
-                self.files.sweep(out);
+                self.files.sweep(Place::Partitions, out);
+                self.files.sweep(Place::Spills, out);
                 self.connection.search(now, out);
             }
             Event::Message { from, message } => self.receive(now, from, message, out),
             Event::Timer(timer) => self.timer(now, timer, out),
             Event::Disk { op, result } => {
-                let needed = |path: &str| self.partitions.have_file(path) || self.tasks.writes(path);
+                let needed = |place, path: &str| match place {
+                    Place::Partitions => self.partitions.have_file(path) || self.tasks.writes(path),
+                    Place::Spills => self.tasks.spills(path),
+                };
                 self.files.complete(op, result, needed, out);
             }
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::ids::{ExecutionAttemptId, FencingToken, ProcessId};
 use crate::message::{ResultPartitionDescriptor, TaskDeploymentDescriptor, TaskFailure, TaskState};
-use crate::task::partition_path;
+use crate::task::{is_spill_of, partition_path};
 
 #[derive(Debug, Default)]
 pub(super) struct Tasks {
@@ -43,6 +43,11 @@ impl Tasks {
     /// Whether a running task writes this file.
     pub fn writes(&self, path: &str) -> bool {
         self.running.values().flatten().any(|output| partition_path(output.partition) == path)
+    }
+
+    /// Whether this is a file of a running task's sort.
+    pub fn spills(&self, path: &str) -> bool {
+        self.running.keys().any(|&attempt| is_spill_of(attempt, path))
     }
 
     /// Who keeps the results of a running task; `None` if it has none.

@@ -1,11 +1,41 @@
-//! The partition files that nobody will ask for: those of an earlier incarnation and those of tasks
-//! that did not finish. It decides only when to look and how to delete; whose files are needed is
-//! for its owner to say.
+//! The files that nobody will ask for: partitions of an earlier incarnation and of tasks that did not
+//! finish, and what sorts of such tasks left. It decides only when to look and how to delete; whose
+//! files are needed is for its owner to say.
 
 use crate::actor::{DiskOpId, Outbox, Pending, Purpose};
 use crate::disk::{DiskOp, DiskOutput, DiskResult, Volume};
 use crate::note::Note;
-use crate::task::PARTITION_DIRECTORY;
+use crate::task::{PARTITION_DIRECTORY, SPILL_DIRECTORY};
+
+/// What kind of files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    Partitions,
+    Spills,
+}
+
+impl Place {
+    const fn directory(self) -> &'static str {
+        match self {
+            Self::Partitions => PARTITION_DIRECTORY,
+            Self::Spills => SPILL_DIRECTORY,
+        }
+    }
+
+    const fn volume(self) -> Volume {
+        match self {
+            Self::Partitions => Volume::Local,
+            Self::Spills => Volume::Scratch,
+        }
+    }
+
+    const fn purpose(self) -> Purpose {
+        match self {
+            Self::Partitions => Purpose::Partition,
+            Self::Spills => Purpose::Spill,
+        }
+    }
+}
 
 #[derive(Debug, Default)]
 pub struct Files {
@@ -14,8 +44,8 @@ pub struct Files {
 
 #[derive(Debug)]
 enum Operation {
-    Sweep,
-    Delete,
+    Sweep(Place),
+    Delete(Place),
 }
 
 impl Files {
@@ -25,14 +55,14 @@ impl Files {
     }
 
     /// Looks for files that are left over.
-    pub fn sweep(&mut self, out: &mut Outbox) {
-        let action = DiskOp::List { path: PARTITION_DIRECTORY.to_owned() };
-        out.disk(self.pending.begin(Operation::Sweep), Volume::Local, Purpose::Partition, action);
+    pub fn sweep(&mut self, place: Place, out: &mut Outbox) {
+        let action = DiskOp::List { path: place.directory().to_owned() };
+        out.disk(self.pending.begin(Operation::Sweep(place)), place.volume(), place.purpose(), action);
     }
 
-    pub fn delete(&mut self, path: String, out: &mut Outbox) {
+    pub fn delete(&mut self, place: Place, path: String, out: &mut Outbox) {
         let action = DiskOp::Delete { path };
-        out.disk(self.pending.begin(Operation::Delete), Volume::Local, Purpose::Partition, action);
+        out.disk(self.pending.begin(Operation::Delete(place)), place.volume(), place.purpose(), action);
     }
 
     /// Deletes what a sweep found and is not `needed`.
@@ -40,17 +70,21 @@ impl Files {
         &mut self,
         op: DiskOpId,
         result: DiskResult,
-        needed: impl Fn(&str) -> bool,
+        needed: impl Fn(Place, &str) -> bool,
         out: &mut Outbox,
     ) {
         match (self.pending.complete(op), result) {
-            (Some(Operation::Sweep), Ok(DiskOutput::Entries(entries))) => {
-                for entry in entries.into_iter().filter(|entry| !needed(&entry.path)) {
-                    self.delete(entry.path, out);
+            (Some(Operation::Sweep(place)), Ok(DiskOutput::Entries(entries))) => {
+                for entry in entries.into_iter().filter(|entry| !needed(place, &entry.path)) {
+                    self.delete(place, entry.path, out);
                 }
             }
-            (Some(_), Err(error)) => {
-                out.note(Note::Warning { text: format!("partition files may be left over: {error}") });
+            (Some(Operation::Sweep(place) | Operation::Delete(place)), Err(error)) => {
+                let what = match place {
+                    Place::Partitions => "partition files",
+                    Place::Spills => "files of sorts",
+                };
+                out.note(Note::Warning { text: format!("{what} may be left over: {error}") });
             }
             _ => {}
         }

@@ -7,5 +7,5 @@ mod files;
 mod partitions;
 
 pub use connection::{Connection, HEARTBEAT, RETRY};
-pub use files::Files;
+pub use files::{Files, Place};
 pub use partitions::{RETENTION, TrackedPartitions};

@@ -70,7 +70,11 @@ fn reads(
     let (wrong, what) = match partitioner {
         Partitioner::Forward => (wrong(&own), "its own partition"),
         Partitioner::Rescale => (wrong(&|_, range| is_part(range)), "whole partitions or a part of one"),
-        Partitioner::Hash | Partitioner::Rebalance | Partitioner::Broadcast => (None, ""),
+        Partitioner::Hash
+        | Partitioner::Rebalance
+        | Partitioner::Shuffle
+        | Partitioner::Custom
+        | Partitioner::Broadcast => (None, ""),
     };
     wrong.map_or(Ok(()), |subtask| Err(format!("subtask {subtask} does not read {what}")))
 }

@@ -84,6 +84,8 @@ impl Dataflow {
             Partitioner::Forward | Partitioner::Broadcast => Ok(DataSet::single(producers)),
             Partitioner::Hash => DataSet::by_hash(producers, subpartitions, |row: Row| row.key),
             Partitioner::Rebalance | Partitioner::Rescale => DataSet::round_robin(producers, subpartitions),
+            Partitioner::Shuffle => DataSet::shuffled(producers, subpartitions),
+            Partitioner::Custom => DataSet::by(producers, subpartitions, |row: Row| row.key.cast_unsigned()),
         }
     }
 }

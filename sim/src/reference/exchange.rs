@@ -39,6 +39,23 @@ impl<T: Copy> DataSet<T> {
         })
     }
 
+    /// By the hash of the producer's number and the record's, as little-endian `u64`s.
+    pub fn shuffled(producers: &[Vec<T>], subpartitions: u32) -> Result<Self, String> {
+        Self::deal(producers, subpartitions, |producer, nth, _| {
+            let place = [producer as u64, nth as u64].map(u64::to_le_bytes).concat();
+            Ok(xxh3_64(&place) % u64::from(subpartitions))
+        })
+    }
+
+    /// By a number that a record has, modulo the number of subpartitions.
+    pub fn by(
+        producers: &[Vec<T>],
+        subpartitions: u32,
+        number_of: impl Fn(T) -> u64,
+    ) -> Result<Self, String> {
+        Self::deal(producers, subpartitions, |_, _, record| Ok(number_of(record) % u64::from(subpartitions)))
+    }
+
     fn deal(
         producers: &[Vec<T>],
         subpartitions: u32,

@@ -58,7 +58,7 @@ pub struct Reference {
 impl Reference {
     /// The reference of a registered job.
     pub fn new(graph: &JobGraph, job: &JobArguments, config: &Configuration) -> Result<Self, String> {
-        let shape = Shape::of(graph, config.max_parallelism);
+        let shape = Shape::of(graph, graph.configured(config).max_parallelism);
         let meaning: Box<dyn ReferenceJob> = match job.name.as_str() {
             "lineitem-by-ship-date" => Box::new(ByShipDate::new(LineItems::of(job)?, &shape)?),
             "lineitem-totals" => Box::new(TotalsOfTable::new(LineItems::of(job)?)),

@@ -37,7 +37,9 @@ impl Shape {
             });
             match edge.partitioner {
                 Partitioner::Forward | Partitioner::Broadcast => Cut::Whole,
-                Partitioner::Hash | Partitioner::Rebalance => Cut::AllToAll(consumers),
+                Partitioner::Hash | Partitioner::Rebalance | Partitioner::Shuffle | Partitioner::Custom => {
+                    Cut::AllToAll(consumers)
+                }
                 Partitioner::Rescale => Cut::Pointwise(consumers),
             }
         });

@@ -21,6 +21,7 @@ fn undecided() -> Arc<JobGraph> {
         inputs,
         outputs,
         source,
+        uids: vec![],
         determinacy: Determinacy::Indeterminate,
         recovery_obstacles: vec![],
         body: Arc::new(Nothing),
@@ -29,6 +30,7 @@ fn undecided() -> Arc<JobGraph> {
         |data_set, producer, consumer, partitioner| JobEdge { data_set, producer, consumer, partitioner };
     Arc::new(JobGraph {
         name: "undecided".to_owned(),
+        options: vec![],
         vertices: vec![
             vertex(SOURCE, Some(Arc::new(TwoSplits)), vec![], vec![HASH, RESCALE]),
             vertex(MIDDLE, None, vec![HASH], vec![FORWARD]),

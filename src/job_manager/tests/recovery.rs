@@ -283,12 +283,14 @@ fn b21_a_leader_leaves_no_trace_in_the_job_graph_that_the_next_one_in_its_proces
                 inputs: vertex.inputs.clone(),
                 outputs: vertex.outputs.clone(),
                 source: vertex.source.clone(),
+                uids: vec![],
                 determinacy: vertex.determinacy,
                 recovery_obstacles: vec![],
                 body: Arc::clone(&vertex.body),
             })
             .collect(),
         name: "two".to_owned(),
+        options: vec![],
         edges: graph(Arc::new(TwoSplits)).edges.clone(),
         fingerprint: 1,
     });

@@ -45,6 +45,8 @@ pub struct Outcome {
     pub results: BTreeMap<ExecutionVertexId, TaskResult>,
     /// Streams that their readers closed before their end.
     pub closed_early: usize,
+    /// Runs that sorts wrote.
+    pub spills: usize,
     /// Paths of all pending files, in the order of their tasks' ends.
     pub pending: Vec<String>,
 }
@@ -111,6 +113,12 @@ impl Cluster {
         self
     }
 
+    /// Sets an option of the cluster.
+    pub fn set(mut self, key: &str, value: &str) -> Self {
+        self.config.set(key, value).unwrap();
+        self
+    }
+
     /// Changes the content of every partition's file between the vertices.
     pub fn meddle(mut self, meddle: fn(&mut Vec<u8>)) -> Self {
         self.meddle = Some(meddle);
@@ -136,6 +144,8 @@ impl Cluster {
                 assert!(earlier.is_none(), "{} is written twice", committable.target);
             }
         }
+        let left = self.disk.keys().filter(|(volume, _)| *volume == Volume::Scratch).count();
+        assert_eq!(left, 0, "a sort leaves no file");
         Ok(self.outcome)
     }
 
@@ -250,6 +260,7 @@ impl Cluster {
     fn disk(&mut self, op: DiskOpId, volume: Volume, action: DiskOp, task: &mut Running) {
         match action {
             DiskOp::CreateNew { path } => {
+                self.outcome.spills += usize::from(volume == Volume::Scratch);
                 let earlier = self.disk.insert((volume, path), Vec::new());
                 assert!(earlier.is_none(), "a file is made once");
             }
@@ -257,6 +268,16 @@ impl Cluster {
                 self.disk.get_mut(&(volume, path)).unwrap().extend_from_slice(&bytes);
             }
             DiskOp::Sync { .. } | DiskOp::SyncDirectory { .. } | DiskOp::Close { .. } => {}
+            DiskOp::ReadRange { path, offset, length } => {
+                let file = &self.disk[&(volume, path)];
+                let end = file.len().min((offset + length) as usize);
+                let bytes = Bytes::copy_from_slice(&file[offset as usize..end]);
+                task.inbox.push_back(Event::Disk { op, result: Ok(DiskOutput::Data(bytes)) });
+                return;
+            }
+            DiskOp::Delete { path } => {
+                self.disk.remove(&(volume, path)).expect("a file is deleted once");
+            }
             other => panic!("no body asks for {}", other.kind()),
         }
         task.inbox.push_back(Event::Disk { op, result: Ok(DiskOutput::Done) });

@@ -148,3 +148,44 @@ fn a_union_of_a_stream_with_itself_has_every_record_twice() {
     });
     assert_eq!(numbers(&outcome, "out", 0), [0, 1, 2, 0, 1, 2]);
 }
+
+#[test]
+fn a_shuffle_loses_nothing_and_deals_about_evenly_and_the_same_every_time() {
+    let run = || {
+        let outcome = Cluster::run(|env| {
+            let numbers = env.from_source("numbers", NumberSequenceSource::new(0, 300, 1)).set_parallelism(1);
+            numbers.shuffle().map(|n| row(n, "")).set_parallelism(3).sink_to(CsvSink::new("out"));
+        });
+        [0, 1, 2].map(|subtask| numbers(&outcome, "out", subtask))
+    };
+    let dealt = run();
+    assert_eq!(dealt, run());
+    assert!(dealt.iter().all(|numbers| (70..130).contains(&numbers.len())), "{dealt:?}");
+    let mut all = dealt.concat();
+    all.sort_unstable();
+    assert_eq!(all, (0..300).collect::<Vec<_>>());
+}
+
+#[test]
+fn an_own_partitioner_decides_by_the_key_and_the_number_of_subpartitions() {
+    let outcome = Cluster::run(|env| {
+        let numbers = env.from_source("numbers", NumberSequenceSource::new(0, 9, 1)).set_parallelism(1);
+        let apart =
+            numbers.partition_custom(|key: &i64, count| u32::try_from(*key).unwrap() % count, |n| n / 3);
+        apart.map(|n| row(n, "")).set_parallelism(2).sink_to(CsvSink::new("out"));
+    });
+    assert_eq!(numbers(&outcome, "out", 0), [0, 1, 2, 6, 7, 8]);
+    assert_eq!(numbers(&outcome, "out", 1), [3, 4, 5]);
+}
+
+#[test]
+fn a_partitioner_that_says_a_subpartition_that_is_not_there_fails_its_task() {
+    let cluster = Cluster::new(|env| {
+        let numbers = env.from_source("numbers", NumberSequenceSource::new(0, 9, 1)).set_parallelism(1);
+        let apart = numbers.partition_custom(|n: &i64, _| u32::try_from(*n).unwrap(), |n| *n);
+        apart.map(|n| row(n, "")).set_parallelism(2).sink_to(CsvSink::new("out"));
+    });
+    let message = cluster.finish().err().expect("the job should fail").message;
+    let expected = "operator 'Source: numbers': the partitioner said subpartition 2, and there are 2";
+    assert!(message.contains(expected), "{message}");
+}

@@ -109,6 +109,7 @@ impl Bench {
             inputs,
             outputs,
             source: None,
+            uids: vec![],
             determinacy: crate::graph::Determinacy::Indeterminate,
             recovery_obstacles: vec![],
             body: Arc::clone(&body) as Arc<dyn TaskBodyFactory>,
@@ -121,7 +122,8 @@ impl Bench {
                 outputs.iter().map(|output| output.partition.data_set).collect(),
             ),
         ];
-        let graph = JobGraph { name: "test".to_owned(), vertices, edges: vec![], fingerprint: 7 };
+        let graph =
+            JobGraph { name: "test".to_owned(), options: vec![], vertices, edges: vec![], fingerprint: 7 };
         let config = Configuration {
             segment_size: MemorySize(64),
             buffers_per_gate: 4,

@@ -107,7 +107,7 @@ fn a_new_leader_ends_all_tasks_of_the_old_one() {
     let mut bench = Bench::registered();
     bench.submit(1, attempt(1, 0));
     let effects = bench.leader_changed(Some(2));
-    assert_eq!(names(&effects), ["stop", "partition.delete", "RegisterTaskManager"]);
+    assert_eq!(names(&effects), ["stop", "partition.delete", "spill.list", "RegisterTaskManager"]);
     assert!(bench.notes.contains(&Note::JobManagerLost { token: token(1) }));
     assert_eq!(bench.ended(attempt(1, 0), Ok(())), [], "the task was stopped before it ended");
     assert_eq!(bench.leader_changed(Some(2)), [], "no news");
@@ -149,7 +149,7 @@ fn a_silent_leader_is_lost_and_looked_for() {
     bench.master(heartbeat(1));
     assert_eq!(bench.pass(49), []);
     let effects = bench.pass(1);
-    assert_eq!(names(&effects), ["stop", "partition.delete", "WatchLeader"]);
+    assert_eq!(names(&effects), ["stop", "partition.delete", "spill.list", "WatchLeader"]);
     assert_eq!(sent(&bench.leader_changed(Some(1))), [registration(1)], "it may still be there");
     bench.master(RegistrationSuccess { token: token(1), session: SESSION });
     let effects = bench.master(HeartbeatRequest { token: token(1), attempts: vec![attempt(1, 0)] });
@@ -164,7 +164,15 @@ fn the_end_of_the_job_leaves_nothing_behind() {
     let effects = bench.master(JobTerminated { token: token(1) });
     assert_eq!(
         names(&effects),
-        ["stop", "partition.delete", "UpdateTaskExecutionState", "DropPartitions", "partition.list"]
+        [
+            "stop",
+            "partition.delete",
+            "spill.list",
+            "UpdateTaskExecutionState",
+            "DropPartitions",
+            "partition.list",
+            "spill.list"
+        ]
     );
     assert_eq!(dropped(&effects), [partition(finished)]);
     assert!(!bench.has_timers());

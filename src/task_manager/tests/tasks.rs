@@ -81,13 +81,13 @@ fn a_task_beyond_the_slots_is_refused_and_a_slot_comes_free_at_an_end() {
 }
 
 #[test]
-fn a_canceled_task_is_stopped_and_its_file_deleted() {
+fn a_canceled_task_is_stopped_and_its_files_deleted() {
     let mut bench = Bench::registered();
     let attempt = attempt(1, 0);
     bench.submit(1, attempt);
     let cancel = CancelTask { token: token(1), attempt };
     let effects = bench.master(cancel.clone());
-    assert_eq!(names(&effects), ["stop", "partition.delete", "UpdateTaskExecutionState"]);
+    assert_eq!(names(&effects), ["stop", "partition.delete", "spill.list", "UpdateTaskExecutionState"]);
     assert_eq!(reported(&effects), [(attempt, TaskState::Canceled)]);
     assert_eq!(reported(&bench.master(cancel)), [(attempt, TaskState::Canceled)]);
     assert_eq!(bench.ended(attempt, Ok(())), []);
