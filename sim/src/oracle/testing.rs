@@ -372,6 +372,7 @@ pub fn graph(determinacy: Determinacy) -> JobGraph {
     let vertex = |id: u32, name: &str, inputs: Vec<_>, outputs: Vec<_>, source: bool| JobVertex {
         id: JobVertexId(id),
         name: name.to_owned(),
+        uids: vec![],
         parallelism: None,
         max_parallelism: Some(4),
         inputs,
@@ -384,6 +385,7 @@ pub fn graph(determinacy: Determinacy) -> JobGraph {
     let (producer, consumer) = (JobVertexId(0), JobVertexId(1));
     JobGraph {
         name: "story".to_owned(),
+        options: vec![],
         vertices: vec![
             vertex(0, "Source", vec![], vec![data_set], true),
             vertex(1, "Sink", vec![data_set], vec![], false),
