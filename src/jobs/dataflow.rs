@@ -13,21 +13,26 @@
 //! ```
 //!
 //! `via` has one exchange for each input: `forward` (also when `via` is left out), `hash` (of the
-//! key), `rebalance`, `rescale` or `broadcast`. Several inputs are read one after the other. Options
-//! are `parallelism` and `max-parallelism`; without them, the scheduler decides. Each sink writes
-//! the rows that it gets as CSV to a directory of its own name.
+//! key), `custom` (the key modulo the number of subpartitions), `rebalance`, `rescale`, `shuffle` or
+//! `broadcast`. Several inputs are read one after the other. Options are `parallelism` and
+//! `max-parallelism`; without them, the scheduler decides. Each sink writes the rows that it gets as
+//! CSV to a directory of its own name.
 //!
 //! | operation | what a subtask makes of the rows that it gets |
 //! |---|---|
 //! | `source` | the rows of its splits: `rows` in all, in `splits` (4) pieces, with up to `keys` (16) keys; `assignment` is `dynamic` or `static`, `snapshots` `true` or `false` |
 //! | `map` | each row with another value: three times the old one, and the key |
 //! | `filter` | the rows whose value 3 does not divide |
+//! | `skew` | each row, with key 0 unless 4 divides its value |
 //! | `join` | each row of the second input once, its value plus the sum of the values that rows of the first input have with its key |
 //! | `group` | one row for each key, in the order in which the keys first came: the smallest identity, the sum of the values |
-//! | `sort` | the rows by their keys; rows of one key stay in their order |
+//! | `sort` | the rows by their keys, or with `by=value` by their values, `order=ascending` or `descending`; equal ones stay in their order |
 //! | `count` | one row, also for no rows: the number of rows as value |
 //! | `reduce` | one row, or none for no rows: the first one's identity and key, and the value, from the left, 31 times what was plus the next |
 //! | `first n of` | its first n rows; the others are not fetched |
+//!
+//! With `per=key`, the last four work on the rows of each key for itself, and then there is nothing
+//! for no rows; the keys come in the order of their encodings. A count then has the key that it counts.
 //!
 //! Sums wrap around. The column `rows` of an output says how many rows of sources a row stands for.
 
@@ -36,8 +41,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::api::{
-    AggregateFunction, DataStream, FunctionError, JobError, JobParameters, Out, Record, Records,
-    StreamExecutionEnvironment,
+    AggregateFunction, DataStream, FunctionError, JobError, JobParameters, Out, PartitionWindowedStream,
+    Record, Records, StreamExecutionEnvironment,
 };
 use crate::connectors::CsvSink;
 
@@ -67,24 +72,30 @@ pub(super) fn describe(env: &mut StreamExecutionEnvironment, job: &JobParameters
             }
             Operation::Join => join(&streams, stage),
             operation => {
-                let inputs = stage
-                    .inputs
-                    .iter()
-                    .map(|input| exchanged(&streams[&input.stage], input.via, |row: &Row| row.key));
+                let inputs = stage.inputs.iter().map(|input| {
+                    let rows = &streams[&input.stage];
+                    // A union has no key; that of all inputs comes behind it.
+                    if stage.per_key { rows.clone() } else { exchanged(rows, input.via, |row: &Row| row.key) }
+                });
                 let Some(rows) = inputs.reduce(|union, next| union.union(&next)) else { continue };
-                let Some(result) = one_input(operation, &rows) else {
+                let window = if stage.per_key {
+                    rows.key_by(|row| row.key).full_window_partition()
+                } else {
+                    rows.full_window_partition()
+                };
+                let Some(result) = one_input(operation, &window, stage.per_key) else {
                     sink(&rows, stage);
                     continue;
                 };
                 result
             }
         };
-        let mut rows = rows.name(&stage.name);
+        let rows = rows.name(&stage.name);
         if let Some(parallelism) = stage.parallelism {
-            rows = rows.set_parallelism(parallelism);
+            rows.set_parallelism(parallelism);
         }
         if let Some(max_parallelism) = stage.max_parallelism {
-            rows = rows.set_max_parallelism(max_parallelism);
+            rows.set_max_parallelism(max_parallelism);
         }
         streams.insert(index, rows);
     }
@@ -92,14 +103,19 @@ pub(super) fn describe(env: &mut StreamExecutionEnvironment, job: &JobParameters
 }
 
 /// The results of an operation on rows that come together; `None` for a sink.
-fn one_input(operation: Operation, rows: &DataStream<Row>) -> Option<DataStream<Row>> {
-    let window = rows.full_window_partition();
+fn one_input(
+    operation: Operation,
+    window: &PartitionWindowedStream<Row>,
+    per_key: bool,
+) -> Option<DataStream<Row>> {
     Some(match operation {
-        Operation::Map => rows.map(Row::mapped),
-        Operation::Filter => rows.filter(Row::is_kept),
+        Operation::Map => window.map(Row::mapped),
+        Operation::Filter => window.filter(Row::is_kept),
+        Operation::Skew => window.map(Row::skewed),
         Operation::Group => window.map_partition(group),
-        Operation::Sort(order) => window.sort_partition(|row| row.key, order),
-        Operation::Count => window.aggregate(Count),
+        Operation::Sort { by_value: true, order } => window.sort_partition_by_field("value", order),
+        Operation::Sort { by_value: false, order } => window.sort_partition(|row| row.key, order),
+        Operation::Count => window.aggregate(Count { per_key }),
         Operation::Reduce => window.reduce(Row::folded),
         Operation::First(count) => {
             window.map_partition(async move |rows: &mut Records<Row>, out: &Out<Row>| {
@@ -128,6 +144,13 @@ fn exchanged<T: Record>(stream: &DataStream<T>, via: Via, key_of: fn(&T) -> i64)
         Via::Hash => stream.key_by(key_of).into_data_stream(),
         Via::Rebalance => stream.rebalance(),
         Via::Rescale => stream.rescale(),
+        Via::Shuffle => stream.shuffle(),
+        Via::Custom => {
+            let partitioner = |key: &i64, subpartitions: u32| {
+                u32::try_from(key.rem_euclid(i64::from(subpartitions))).unwrap_or_default()
+            };
+            stream.partition_custom(partitioner, key_of)
+        }
         Via::Broadcast => stream.broadcast(),
     }
 }
@@ -186,7 +209,10 @@ async fn group(rows: &mut Records<Row>, out: &Out<Row>) -> Result<(), FunctionEr
 }
 
 /// Counts rows.
-struct Count;
+struct Count {
+    /// They have one key, which the result shall have, too.
+    per_key: bool,
+}
 
 impl AggregateFunction<Row> for Count {
     type Accumulator = Row;
@@ -197,7 +223,8 @@ impl AggregateFunction<Row> for Count {
     }
 
     fn add(&self, row: Row, counted: Row) -> Row {
-        counted.counted(row)
+        let key = if self.per_key { row.key } else { counted.key };
+        Row { key, ..counted.counted(row) }
     }
 
     fn get_result(&self, counted: Row) -> Row {

@@ -3,10 +3,14 @@
 //! right. What a plan means is described where the job is built.
 
 use crate::api::Order;
-use crate::config::{MAX_PARALLELISM, nearest};
+use crate::config::MAX_PARALLELISM;
 use crate::coordinator::SplitAssignment;
 
 use super::source::SourceOptions;
+
+mod words;
+
+use words::{Clauses, Options, meant, shown};
 
 /// What is wrong, with line and stage, and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -25,6 +29,8 @@ pub(super) struct Stage {
     pub operation: Operation,
     /// Two for a join, none for a source, at least one for all others.
     pub inputs: Vec<Input>,
+    /// Of each key for itself, instead of each subtask.
+    pub per_key: bool,
     pub parallelism: Option<u32>,
     pub max_parallelism: Option<u32>,
 }
@@ -34,9 +40,13 @@ pub(super) enum Operation {
     Source(SourceOptions),
     Map,
     Filter,
+    Skew,
     Join,
     Group,
-    Sort(Order),
+    Sort {
+        by_value: bool,
+        order: Order,
+    },
     Count,
     Reduce,
     /// How many rows.
@@ -58,6 +68,8 @@ pub(super) enum Via {
     Hash,
     Rebalance,
     Rescale,
+    Shuffle,
+    Custom,
     Broadcast,
 }
 
@@ -69,14 +81,16 @@ const MAX_ROWS: u32 = 1_000_000_000;
 const MAX_SPLITS: u32 = 10_000;
 const MAX_KEYS: u32 = 1_000_000;
 
-const OPERATIONS: [&str; 10] =
-    ["source", "map", "filter", "join", "group", "sort", "count", "reduce", "first", "sink"];
+const OPERATIONS: [&str; 11] =
+    ["source", "map", "filter", "skew", "join", "group", "sort", "count", "reduce", "first", "sink"];
 
-const VIAS: [(&str, Via); 5] = [
+const VIAS: [(&str, Via); 7] = [
     ("forward", Via::Forward),
     ("hash", Via::Hash),
     ("rebalance", Via::Rebalance),
     ("rescale", Via::Rescale),
+    ("shuffle", Via::Shuffle),
+    ("custom", Via::Custom),
     ("broadcast", Via::Broadcast),
 ];
 
@@ -158,17 +172,6 @@ fn is_name(text: &str) -> bool {
         && !matches!(text, "via" | "of")
 }
 
-/// The beginning of a text that may be long.
-fn shown(text: &str) -> String {
-    let end = text.char_indices().nth(40).map(|(end, _)| end);
-    end.map_or_else(|| text.to_owned(), |end| format!("{}…", &text[..end]))
-}
-
-/// `, did you mean 'map'?`, if that is likely.
-fn meant<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
-    nearest(word, candidates).map_or_else(String::new, |near| format!(", did you mean '{near}'?"))
-}
-
 /// What is known of the parallelism of a stage before the job runs; forward edges hand it on.
 #[derive(Clone, Copy)]
 struct Resolved {
@@ -199,13 +202,10 @@ impl<'a> Reader<'a> {
             "source" => Operation::Source(source(&mut options)?),
             "map" => Operation::Map,
             "filter" => Operation::Filter,
+            "skew" => Operation::Skew,
             "join" => Operation::Join,
             "group" => Operation::Group,
-            "sort" => Operation::Sort(
-                options
-                    .one_of("order", &[("ascending", Order::Ascending), ("descending", Order::Descending)])?
-                    .unwrap_or(Order::Ascending),
-            ),
+            "sort" => sort(&mut options)?,
             "count" => Operation::Count,
             "reduce" => Operation::Reduce,
             "first" => Operation::First(first(&mut inputs)?),
@@ -214,6 +214,12 @@ impl<'a> Reader<'a> {
                 let (meant, all) = (meant(unknown, OPERATIONS), OPERATIONS.join(", "));
                 return Err(format!("unknown operation '{}'{meant}; there are: {all}", shown(unknown)));
             }
+        };
+        let per_key = match operation {
+            Operation::Sort { .. } | Operation::Count | Operation::Reduce | Operation::First(_) => {
+                options.one_of("per", &[("subtask", false), ("key", true)])?.unwrap_or(false)
+            }
+            _ => false,
         };
         options.refuse_rest()?;
         let inputs = self.inputs(line, operation, &inputs, clauses.via.as_deref())?;
@@ -224,7 +230,8 @@ impl<'a> Reader<'a> {
                 "its parallelism {parallelism} is above its maximum {max}; set only one of them"
             ));
         }
-        let stage = Stage { name: line.name.to_owned(), operation, inputs, parallelism, max_parallelism };
+        let name = line.name.to_owned();
+        let stage = Stage { name, operation, inputs, per_key, parallelism, max_parallelism };
         check_ways(&stage)?;
         self.resolved.push(self.resolve(&stage)?);
         self.stages.push(stage);
@@ -345,11 +352,12 @@ fn parse_via(word: &str) -> Result<Via, String> {
 fn check_ways(stage: &Stage) -> Result<(), String> {
     match (stage.operation, stage.inputs.as_slice()) {
         (Operation::Group, inputs) => {
-            let right = |input: &Input| matches!(input.via, Via::Hash | Via::Forward);
+            let right = |input: &Input| matches!(input.via, Via::Hash | Via::Custom | Via::Forward);
             if inputs.iter().all(right) {
                 return Ok(());
             }
-            Err("a group needs all rows of a key in one subtask, each once: via hash, or via forward behind a hash"
+            Err("a group needs all rows of a key in one subtask, each once: via hash or custom, or via forward \
+                 behind one of them"
                 .to_owned())
         }
         (Operation::Join, [first, second]) => match (first.via, second.via) {
@@ -360,31 +368,10 @@ fn check_ways(stage: &Stage) -> Result<(), String> {
                     .to_owned())
             }
         },
-        _ => Ok(()),
-    }
-}
-
-/// The parts of a stage behind its operation.
-struct Clauses<'a> {
-    inputs: Vec<&'a str>,
-    via: Option<String>,
-    options: &'a [&'a str],
-}
-
-impl<'a> Clauses<'a> {
-    fn of(words: &'a [&'a str]) -> Result<Self, String> {
-        let options_at = words.iter().position(|word| word.contains('=')).unwrap_or(words.len());
-        let (words, options) = words.split_at(options_at);
-        let Some(via_at) = words.iter().position(|word| *word == "via") else {
-            return Ok(Self { inputs: words.to_vec(), via: None, options });
-        };
-        let (inputs, via) = words.split_at(via_at);
-        let via = via[1..].join(" ");
-        if via.is_empty() {
-            return Err("'via' says no exchange; right is for example 'via hash' or 'via broadcast,forward'"
-                .to_owned());
+        (_, inputs) if stage.per_key && inputs.iter().any(|input| input.via != Via::Hash) => {
+            Err("per=key is for rows that come via hash".to_owned())
         }
-        Ok(Self { inputs: inputs.to_vec(), via: Some(via), options })
+        _ => Ok(()),
     }
 }
 
@@ -403,6 +390,14 @@ fn first(words: &mut Vec<&str>) -> Result<u32, String> {
     Ok(count)
 }
 
+fn sort(options: &mut Options) -> Result<Operation, String> {
+    let orders = [("ascending", Order::Ascending), ("descending", Order::Descending)];
+    Ok(Operation::Sort {
+        by_value: options.one_of("by", &[("key", false), ("value", true)])?.unwrap_or(false),
+        order: options.one_of("order", &orders)?.unwrap_or(Order::Ascending),
+    })
+}
+
 fn source(options: &mut Options) -> Result<SourceOptions, String> {
     let rows = options.number("rows", 0, MAX_ROWS)?;
     Ok(SourceOptions {
@@ -419,303 +414,5 @@ fn source(options: &mut Options) -> Result<SourceOptions, String> {
     })
 }
 
-/// `name=value` words: taken one by one, and refused when nobody took them.
-struct Options<'a> {
-    given: Vec<(&'a str, &'a str)>,
-    known: Vec<&'static str>,
-}
-
-impl<'a> Options<'a> {
-    fn of(words: &[&'a str]) -> Result<Self, String> {
-        let mut given: Vec<(&str, &str)> = Vec::new();
-        for &word in words {
-            let option = word.split_once('=').ok_or_else(|| {
-                format!("'{}' stands behind an option; options come last, as <name>=<value>", shown(word))
-            })?;
-            if given.iter().any(|(name, _)| *name == option.0) {
-                return Err(format!("option '{}' is given twice", shown(option.0)));
-            }
-            given.push(option);
-        }
-        Ok(Self { given, known: Vec::new() })
-    }
-
-    fn take(&mut self, name: &'static str) -> Option<&'a str> {
-        self.known.push(name);
-        let index = self.given.iter().position(|(given, _)| *given == name)?;
-        Some(self.given.swap_remove(index).1)
-    }
-
-    fn number(&mut self, name: &'static str, min: u32, max: u32) -> Result<Option<u32>, String> {
-        let Some(text) = self.take(name) else { return Ok(None) };
-        match text.parse() {
-            Ok(number) if (min..=max).contains(&number) => Ok(Some(number)),
-            _ => Err(format!("{name}={} is not a whole number from {min} to {max}", shown(text))),
-        }
-    }
-
-    fn one_of<T: Copy>(&mut self, name: &'static str, values: &[(&str, T)]) -> Result<Option<T>, String> {
-        let Some(text) = self.take(name) else { return Ok(None) };
-        let value = values.iter().find(|(value, _)| *value == text).map(|(_, value)| *value);
-        value.map(Some).ok_or_else(|| {
-            let right: Vec<&str> = values.iter().map(|(value, _)| *value).collect();
-            format!("{name}={} is not {}", shown(text), right.join(" or "))
-        })
-    }
-
-    fn refuse_rest(&self) -> Result<(), String> {
-        let Some((name, _)) = self.given.first() else { return Ok(()) };
-        let (meant, known) = (meant(name, self.known.iter().copied()), self.known.join(", "));
-        Err(format!("unknown option '{}'{meant}; it takes: {known}", shown(name)))
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn error(text: &str) -> String {
-        Plan::parse(text).unwrap_err().to_string()
-    }
-
-    /// Of a stage behind a source `a` with parallelism 4 and a source `b` without.
-    fn error_behind_sources(stage: &str) -> String {
-        let error = error(&format!("a = source rows=9 parallelism=4; b = source rows=9\n{stage}"));
-        error.strip_prefix("line 2, stage 'x': ").unwrap_or_else(|| panic!("{error}")).to_owned()
-    }
-
-    #[test]
-    fn a_plan_is_read_with_all_that_it_says() {
-        let plan = Plan::parse(
-            "# Two inputs.
-             a = source rows=12 splits=3 keys=5 parallelism=2 assignment=static snapshots=false
-             b = source rows=0 max-parallelism=7; c = join a b via broadcast, hash parallelism=3
-             d = sort c order=descending   # forward
-             e = first 3 of d a via rebalance,rescale
-             out = sink e via hash parallelism=1",
-        )
-        .unwrap();
-        let source = SourceOptions {
-            rows: 12,
-            splits: 3,
-            keys: 5,
-            assignment: SplitAssignment::Static,
-            snapshots: false,
-        };
-        let defaults = SourceOptions {
-            rows: 0,
-            splits: 4,
-            keys: 16,
-            assignment: SplitAssignment::Dynamic,
-            snapshots: true,
-        };
-        let stage = |name: &str, operation, inputs: &[(usize, Via)], parallelism, max_parallelism| Stage {
-            name: name.to_owned(),
-            operation,
-            inputs: inputs.iter().map(|&(stage, via)| Input { stage, via }).collect(),
-            parallelism,
-            max_parallelism,
-        };
-        let (join, sort) = ([(0, Via::Broadcast), (1, Via::Hash)], Operation::Sort(Order::Descending));
-        let first = [(3, Via::Rebalance), (0, Via::Rescale)];
-        assert_eq!(
-            plan.stages,
-            [
-                stage("a", Operation::Source(source), &[], Some(2), None),
-                stage("b", Operation::Source(defaults), &[], None, Some(7)),
-                stage("c", Operation::Join, &join, Some(3), None),
-                stage("d", sort, &[(2, Via::Forward)], None, None),
-                stage("e", Operation::First(3), &first, None, None),
-                stage("out", Operation::Sink, &[(4, Via::Hash)], Some(1), None),
-            ]
-        );
-    }
-
-    #[test]
-    fn a_wrong_line_is_named_with_what_would_be_right() {
-        assert_eq!(
-            error(" ;\n# nothing"),
-            "the plan has no stage; the smallest is 'a = source rows=10; b = sink a'"
-        );
-        assert_eq!(
-            error("a = source rows=1\nsink a"),
-            "line 2: 'sink a' is no stage; expected '<name> = <operation> <inputs> …', for example 'b = map a'"
-        );
-        assert_eq!(
-            error("a = source rows=1; a = sink a"),
-            "line 1: there is a stage 'a' already, in line 1; give each a name of its own"
-        );
-        for name in ["", "1a", "a b", "via", "ä", &"a".repeat(65)] {
-            let error = error(&format!("{name} = source rows=1"));
-            assert!(error.contains("is no name of a stage; right are at most 64 letters"), "{error}");
-        }
-        let many: Vec<String> = (0..300).map(|n| format!("a{n} = source rows=1")).collect();
-        assert_eq!(error(&many.join("\n")), "line 257: a plan has at most 256 stages");
-    }
-
-    #[test]
-    fn stages_that_lead_nowhere_are_refused() {
-        assert_eq!(
-            error("a = source rows=1"),
-            "line 1, stage 'a': no stage uses its rows; end it with a sink, as in 'out = sink a', or leave it out"
-        );
-        let unused = error("a = source rows=1; b = map a\nc = sink a");
-        assert!(unused.starts_with("line 1, stage 'b': no stage uses its rows"), "{unused}");
-    }
-
-    #[test]
-    fn a_wrong_operation_or_option_is_named_with_what_would_be_right() {
-        let all = "source, map, filter, join, group, sort, count, reduce, first, sink";
-        assert_eq!(error_behind_sources("x = "), format!("it says no operation; there are: {all}"));
-        assert_eq!(
-            error_behind_sources("x = mapp a"),
-            format!("unknown operation 'mapp', did you mean 'map'?; there are: {all}")
-        );
-        assert_eq!(
-            error_behind_sources("x = map a paralelism=2"),
-            "unknown option 'paralelism', did you mean 'parallelism'?; it takes: parallelism, max-parallelism"
-        );
-        assert_eq!(
-            error_behind_sources("x = sink a max-parallelism=2"),
-            "unknown option 'max-parallelism', did you mean 'parallelism'?; it takes: parallelism"
-        );
-        assert_eq!(error_behind_sources("x = sort a order=up"), "order=up is not ascending or descending");
-        assert_eq!(
-            error_behind_sources("x = map a parallelism=2 parallelism=2"),
-            "option 'parallelism' is given twice"
-        );
-        for number in ["0", "32769", "-1", "", "2.0", "99999999999"] {
-            assert_eq!(
-                error_behind_sources(&format!("x = map a parallelism={number}")),
-                format!("parallelism={number} is not a whole number from 1 to 32768")
-            );
-        }
-        assert_eq!(
-            error_behind_sources("x = map a via hash parallelism=4 max-parallelism=3"),
-            "its parallelism 4 is above its maximum 3; set only one of them"
-        );
-        assert_eq!(
-            error_behind_sources("x = map a parallelism=2 b"),
-            "'b' stands behind an option; options come last, as <name>=<value>"
-        );
-        assert_eq!(
-            error_behind_sources("x = source"),
-            "a source says how many rows it has, for example 'rows=100'"
-        );
-        assert_eq!(
-            error_behind_sources("x = first three of a"),
-            "right is 'first <rows> of <inputs> …' with rows from 0 to 1000000000, for example 'first 3 of a'"
-        );
-    }
-
-    #[test]
-    fn a_wrong_input_is_named_with_what_would_be_right() {
-        assert_eq!(
-            error_behind_sources("x = source a rows=1"),
-            "a source has no inputs; right is for example 'a = source rows=10'"
-        );
-        assert_eq!(
-            error_behind_sources("x = join a"),
-            "a join has two inputs, not 1; right is for example 'c = join a b via broadcast,forward'"
-        );
-        assert_eq!(
-            error_behind_sources("x = count"),
-            "it has no input; right is for example 'b = map a' or 'b = first 3 of a'"
-        );
-        assert_eq!(error_behind_sources("x = map x"), "it uses itself; a stage uses stages above it");
-        assert_eq!(
-            error_behind_sources("x = map y\ny = map a"),
-            "it uses 'y', which comes later, in line 3; a stage uses stages above it"
-        );
-        assert_eq!(error_behind_sources("x = map zzz"), "there is no stage 'zzz'");
-        let misspelt = error("numbers = source rows=1\nx = sink number");
-        assert_eq!(misspelt, "line 2, stage 'x': there is no stage 'number', did you mean 'numbers'?");
-        let behind_sink = error("a = source rows=1; b = sink a\nx = map b");
-        assert!(
-            behind_sink.ends_with("it uses 'b', which is a sink and has no results; use the sink's input")
-        );
-        assert_eq!(
-            error_behind_sources(&format!("x = map {}", "a ".repeat(65))),
-            "it has 65 inputs, at most 64 are right"
-        );
-    }
-
-    #[test]
-    fn a_wrong_exchange_is_named_with_what_would_be_right() {
-        assert_eq!(
-            error_behind_sources("x = map a via shuffle"),
-            "unknown exchange 'shuffle'; there are: forward, hash, rebalance, rescale, broadcast"
-        );
-        assert_eq!(
-            error_behind_sources("x = map a via"),
-            "'via' says no exchange; right is for example 'via hash' or 'via broadcast,forward'"
-        );
-        assert_eq!(
-            error_behind_sources("x = map a b via hash"),
-            "it has 2 inputs, but 'via' says 1; it says one for each, with ',' between them"
-        );
-        for via in ["broadcast", "rebalance", "rescale"] {
-            let error = error_behind_sources(&format!("x = group a via {via}"));
-            assert!(error.starts_with("a group needs all rows of a key in one subtask"), "{error}");
-        }
-        for via in ["forward,forward", "hash,rebalance", "rebalance,hash"] {
-            let error = error_behind_sources(&format!("x = join a a via {via}"));
-            assert!(error.ends_with("via broadcast,<any exchange> or via hash,hash"), "{error}");
-        }
-    }
-
-    #[test]
-    fn forward_is_refused_where_the_numbers_of_subtasks_may_differ() {
-        for (stage, has, own) in [
-            ("x = map a parallelism=3", "'a' has parallelism 4", "parallelism 3"),
-            ("x = map b parallelism=3", "'b' has a parallelism to be decided", "parallelism 3"),
-            ("x = map a b", "'b' has a parallelism to be decided", "parallelism 4"),
-            ("x = map b b", "'b' has a parallelism to be decided", "a parallelism to be decided"),
-            ("x = sink a parallelism=1", "'a' has parallelism 4", "parallelism 1"),
-        ] {
-            let error = error_behind_sources(stage);
-            let expected =
-                format!("forward joins subtasks of equal numbers, but {has} and this stage has {own};");
-            assert!(error.starts_with(&expected), "{stage}: {error}");
-        }
-        for stage in ["x = map a max-parallelism=3", "x = map b max-parallelism=9"] {
-            let error = error_behind_sources(stage);
-            assert!(error.starts_with("with forward it has the parallelism of '"), "{error}");
-        }
-        for stage in [
-            "x = map a; y = map a x",
-            "x = map a max-parallelism=4; y = sort x",
-            "x = map b; y = sort x",
-            "x = map b a via forward,hash; y = map x",
-        ] {
-            let text = format!(
-                "a = source rows=1 parallelism=4; b = source rows=1; {stage}; o = sink y; p = sink a; q = sink b"
-            );
-            Plan::parse(&text).unwrap_or_else(|error| panic!("{text}: {error}"));
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn no_text_makes_the_parser_panic(text in any::<String>()) {
-            let _ = Plan::parse(&text);
-        }
-
-        /// Texts that are nearly plans.
-        #[test]
-        fn no_heap_of_words_makes_the_parser_panic(
-            words in prop::collection::vec(
-                prop::sample::select(vec![
-                    "a", "b", "ä", "=", ";", "\n", "#", ",", "via", "of", "first", "3", "source", "map", "join",
-                    "group", "sort", "sink", "rows=3", "rows=", "=3", "parallelism=2", "max-parallelism=1",
-                    "splits=0", "forward", "hash", "broadcast", "hash,hash", "order=ascending",
-                ]),
-                0..40,
-            ),
-        ) {
-            let _ = Plan::parse(&words.join(" "));
-        }
-    }
-}
+mod tests;

@@ -46,6 +46,11 @@ impl Row {
         self.value % 3 != 0
     }
 
+    /// `skew`: of four rows, about three have key 0.
+    pub(super) const fn skewed(self) -> Self {
+        if self.value % 4 == 0 { self } else { Self { key: 0, ..self } }
+    }
+
     /// `join`: the row, given the sum of the first input's values of its key.
     pub(super) const fn joined(self, sum: i64) -> Self {
         Self { value: self.value.wrapping_add(sum), ..self }
@@ -117,6 +122,8 @@ mod tests {
     fn what_each_operation_does_with_a_row() {
         assert_eq!(row(0, 4, 10).mapped(), row(0, 4, 34));
         assert!(row(0, 4, 34).is_kept() && row(0, 4, -1).is_kept() && !row(0, 4, -3).is_kept());
+        assert_eq!(row(0, 4, 8).skewed(), row(0, 4, 8));
+        assert_eq!(row(0, 4, 10).skewed(), row(0, 0, 10));
         assert_eq!(row(0, 4, 10).joined(-3), row(0, 4, 7));
         assert_eq!(row(3, 4, 10).grouped(row(1, 4, 5)), Row { rows: 2, ..row(1, 4, 15) });
         assert_eq!(row(1, 4, 10).grouped(row(3, 4, 5)), Row { rows: 2, ..row(1, 4, 15) });

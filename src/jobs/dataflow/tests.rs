@@ -147,12 +147,69 @@ fn a_group_has_one_row_for_each_key_in_the_order_of_first_arrival() {
 #[test]
 fn a_sort_is_by_key_and_keeps_the_order_of_arrival_within_one() {
     let outcome = run("a = source rows=12 splits=1 keys=3 parallelism=1
-         b = sort a; o = sink b; c = sort a order=descending; p = sink c");
+         b = sort a; o = sink b; c = sort a order=descending; p = sink c; d = sort a by=value; q = sink d");
     let mut expected = source(0, 12, 3);
     expected.sort_by_key(|row| (row.key, row.offset));
     assert_eq!(outcome.rows("o", 0), lines(expected.clone()));
     expected.sort_by_key(|row| (-row.key, row.offset));
-    assert_eq!(outcome.rows("p", 0), lines(expected));
+    assert_eq!(outcome.rows("p", 0), lines(expected.clone()));
+    expected.sort_by_key(|row| (row.value, row.offset));
+    assert_eq!(outcome.rows("q", 0), lines(expected));
+}
+
+/// Of each key, keys below 64 in the order of their encodings, which is theirs.
+#[test]
+fn what_is_per_key_has_the_keys_in_order_and_the_rows_of_each_in_the_order_of_arrival() {
+    let outcome = run("a = source rows=12 splits=1 keys=3 parallelism=1
+         b = sort a via hash by=value order=descending per=key parallelism=1; o = sink b
+         c = count a via hash per=key parallelism=1; p = sink c
+         d = reduce a via hash per=key parallelism=1; q = sink d
+         e = first 2 of a via hash per=key parallelism=1; r = sink e");
+    let rows = source(0, 12, 3);
+    let of_key = |key: i64| rows.iter().copied().filter(move |row| row.key == key);
+    let mut sorted = rows.clone();
+    sorted.sort_by_key(|row| (row.key, -row.value, row.offset));
+    assert_eq!(outcome.rows("o", 0), lines(sorted));
+    let counts = (0..3).map(|key| {
+        let count = of_key(key).count();
+        Row { key, value: count.cast_signed() as i64, rows: count as u64, ..Row::NONE }
+    });
+    assert_eq!(outcome.rows("p", 0), lines(counts));
+    assert_eq!(outcome.rows("q", 0), lines((0..3).filter_map(|key| of_key(key).reduce(Row::folded))));
+    assert_eq!(outcome.rows("r", 0), lines((0..3).flat_map(|key| of_key(key).take(2))));
+}
+
+#[test]
+fn a_skew_leaves_most_rows_one_key() {
+    let outcome = run("a = source rows=40 splits=1 parallelism=1; b = skew a; o = sink b");
+    let expected: Vec<Row> = source(0, 40, 16).into_iter().map(Row::skewed).collect();
+    assert!((20..36).contains(&expected.iter().filter(|row| row.key == 0).count()));
+    assert_eq!(outcome.rows("o", 0), lines(expected));
+}
+
+#[test]
+fn custom_and_shuffle_send_every_row_to_one_subtask() {
+    let outcome =
+        run("a = source rows=40 splits=1 parallelism=1; b = map a via custom parallelism=3; o = sink b
+         c = map a via shuffle parallelism=3; p = sink c");
+    let keys = |subtask| -> Vec<i64> {
+        outcome
+            .rows("o", subtask)
+            .iter()
+            .map(|line| line.split(',').nth(3).unwrap().parse().unwrap())
+            .collect()
+    };
+    for subtask in 0..3 {
+        assert!(keys(subtask).iter().all(|key| key % 3 == i64::from(subtask as u32)), "{:?}", keys(subtask));
+        assert!(outcome.rows("p", subtask).len() > 5);
+    }
+    for directory in ["o", "p"] {
+        let mut all: Vec<String> = (0..3).flat_map(|subtask| outcome.rows(directory, subtask)).collect();
+        let mut expected = lines(source(0, 40, 16).into_iter().map(Row::mapped));
+        all.sort();
+        expected.sort();
+        assert_eq!(all, expected, "{directory}");
+    }
 }
 
 #[test]
