@@ -14,7 +14,7 @@ mod row;
 mod whole;
 
 use plan::{Input, Layout, Operation, Place, Stage};
-use row::{HEADER, Row, counted, grouped, joined, kept, mapped, reduced, sorted};
+use row::{HEADER, Row, by_key, counted, grouped, joined, kept, mapped, reduced, skewed, sorted};
 use whole::Known;
 
 use super::exchange::DataSet;
@@ -68,12 +68,12 @@ impl Dataflow {
         };
         let subtask = |subtask: usize| {
             let gates: Vec<&[Row]> = gates.iter().map(|gate| gate[subtask].as_slice()).collect();
-            apply(&stage.operation, &gates)
+            apply(stage, &gates)
         };
         if gates.iter().any(|gate| gate.len() != vertex.splits.len()) {
             return Err(format!("stage '{}' has another number of subtasks than its ranges say", stage.name));
         }
-        Ok((0..vertex.splits.len()).map(subtask).collect())
+        (0..vertex.splits.len()).map(subtask).collect()
     }
 
     fn exchange(&self, input: &Input, data_set: usize, before: &[Subtasks]) -> Result<DataSet<Row>, String> {
@@ -100,16 +100,32 @@ fn read(number: u32, splits: &[u32], keys: u32, consumed: &[u32]) -> Result<Vec<
 }
 
 /// What one subtask makes of what its gates deliver, one after the other.
-fn apply(operation: &Operation, gates: &[&[Row]]) -> Vec<Row> {
-    if let (Operation::Join, [first, second]) = (operation, gates) {
-        return joined(first, second);
+fn apply(stage: &Stage, gates: &[&[Row]]) -> Result<Vec<Row>, String> {
+    if let (Operation::Join, [first, second]) = (&stage.operation, gates) {
+        return Ok(joined(first, second));
     }
     let rows = gates.concat();
+    if !stage.per_key {
+        return Ok(window(&stage.operation, rows));
+    }
+    let of_key = |rows: Vec<Row>| {
+        let key = rows[0].key;
+        let mut results = window(&stage.operation, rows);
+        if stage.operation == Operation::Count {
+            results.iter_mut().for_each(|row| row.key = key);
+        }
+        results
+    };
+    Ok(by_key(&rows)?.into_iter().flat_map(of_key).collect())
+}
+
+fn window(operation: &Operation, rows: Vec<Row>) -> Vec<Row> {
     match operation {
         Operation::Map => rows.into_iter().map(mapped).collect(),
         Operation::Filter => rows.into_iter().filter(kept).collect(),
+        Operation::Skew => rows.into_iter().map(skewed).collect(),
         Operation::Group => grouped(&rows),
-        Operation::Sort { descending } => sorted(&rows, *descending),
+        Operation::Sort { by_value, descending } => sorted(&rows, *by_value, *descending),
         Operation::Count => vec![counted(&rows)],
         Operation::Reduce => reduced(&rows).into_iter().collect(),
         Operation::First(count) => rows.into_iter().take(*count).collect(),

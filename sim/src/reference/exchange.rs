@@ -108,6 +108,21 @@ mod tests {
         assert_eq!(data.partitions, [[vec![1, 4], vec![2], vec![3]], [vec![], vec![5], vec![6]]]);
     }
 
+    /// The hashes were worked out by another implementation of XXH3.
+    #[test]
+    fn a_shuffle_deals_by_the_places_of_records_alone() {
+        let records: Vec<i32> = (0..8).collect();
+        let data = DataSet::shuffled(&[records.clone(), records], 3).unwrap();
+        assert_eq!(data.partitions[0], [vec![1, 2, 3], vec![4, 6], vec![0, 5, 7]]);
+        assert_eq!(data.partitions[1], [vec![2, 4, 5, 6], vec![0, 3], vec![1, 7]]);
+    }
+
+    #[test]
+    fn what_goes_by_a_number_goes_to_its_remainder() {
+        let data = DataSet::by(&[vec![5, 3, 4]], 3, |number: u64| number).unwrap();
+        assert_eq!(data.partitions, [[vec![3], vec![4], vec![5]]]);
+    }
+
     #[test]
     fn a_single_subpartition_has_all_records_of_its_producer() {
         let data = DataSet::single(&[vec![1, 2], vec![], vec![3]]);

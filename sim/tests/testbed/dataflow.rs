@@ -14,7 +14,7 @@ use super::{program, scenario};
 /// Tries so many of a plan's crash points.
 const CRASHES: usize = 4;
 
-const PLANS: [&str; 11] = [
+const PLANS: [&str; 13] = [
     // A chain of one vertex, and its rows once more over an exchange.
     "a = source rows=60 splits=5; b = map a; c = filter b; o = sink c; p = sink b via rebalance",
     // Windows behind each other, with parallelisms set and decided.
@@ -48,36 +48,50 @@ const PLANS: [&str; 11] = [
     // Forwarded windows in a row, and a decided parallelism with an upper bound.
     "a = source rows=80 splits=6; b = map a via hash max-parallelism=3; c = sort b; d = group c; e = count d
      o = sink d; p = sink e",
+    // All four operators of each key, of a key that has most rows, and of none.
+    "a = source rows=70 splits=5 keys=9; s = skew a; e = source rows=0
+     b = sort s via hash by=value per=key; c = count s e via hash,hash per=key parallelism=4
+     d = reduce b via hash per=key; f = first 2 of s via hash per=key; o = sink b; p = sink c; q = sink d; r = sink f
+     g = sort e via hash per=key; t = sink g",
+    // The exchanges that know nothing of keys, or too much.
+    "a = source rows=60 splits=4 parallelism=3; b = map a via shuffle parallelism=2; c = group b via custom
+     d = sort b a via shuffle,custom by=value order=descending; o = sink c; p = sink d",
 ];
 
 /// Three TaskManagers with two slots, and so little data for a subtask that decided parallelisms
-/// differ.
-fn scenario_of(plan: &str) -> Scenario {
+/// differ. Sorts have so much memory.
+fn scenario_of(plan: &str, sort_memory: &str) -> Scenario {
     scenario(&format!(
         "[job]\nname = 'dataflow'\n[job.arguments]\nplan = '''{plan}'''\n\
          [config]\n'execution.batch.job-recovery.enabled' = true\n\
          'job-event.store.write-buffer.flush-interval' = '1 ms'\n\
          'taskmanager.numberOfTaskSlots' = 2\n\
          'taskmanager.memory.segment-size' = '256 b'\n\
+         'execution.sort-partition.memory' = '{sort_memory}'\n\
+         'execution.sort-keyed-partition.memory' = '{sort_memory}'\n\
          'execution.batch.adaptive.auto-parallelism.avg-data-volume-per-task' = '200 b'\n\
          'execution.batch.adaptive.auto-parallelism.max-parallelism' = 5\n"
     ))
 }
 
-fn explored(plan: &str, seed: u64) -> Report {
+/// What holds a few rows, what holds one, and what holds all.
+const SORT_MEMORIES: [&str; 3] = ["400 b", "64 b", "1 mb"];
+
+fn explored(plan: &str, sort_memory: &str, seed: u64) -> Report {
     let options = ExploreOptions {
         file: PathBuf::from("plan.toml"),
         seed: Some(seed),
         limit: Some(CRASHES),
         ..ExploreOptions::default()
     };
-    explore(&scenario_of(plan), &program(), &options).unwrap_or_else(|error| panic!("{plan}\n{error}"))
+    explore(&scenario_of(plan, sort_memory), &program(), &options)
+        .unwrap_or_else(|error| panic!("{plan}\n{error}"))
 }
 
 #[test]
 fn every_operation_and_exchange_does_what_the_reference_says_with_and_without_a_crash() {
     for (seed, plan) in (1..).zip(PLANS) {
-        let report = explored(plan, seed);
+        let report = explored(plan, SORT_MEMORIES[seed as usize % 3], seed);
         assert!(report.failures.is_empty() && report.vacuous == 0, "{plan}\n{report}");
         assert_eq!(report.tried, CRASHES, "{plan}\n{report}");
     }
@@ -89,23 +103,40 @@ struct Drawn {
     operation: &'static str,
     inputs: [prop::sample::Index; 2],
     both: bool,
+    per_key: bool,
     ways: [&'static str; 2],
     parallelism: Option<u32>,
     is_written: bool,
 }
 
-const WAYS: [&str; 5] = ["forward", "hash", "rebalance", "rescale", "broadcast"];
+const WAYS: [&str; 7] = ["forward", "hash", "rebalance", "rescale", "shuffle", "custom", "broadcast"];
+
+const OPERATIONS: [&str; 11] = [
+    "map",
+    "filter",
+    "skew",
+    "join",
+    "group",
+    "sort",
+    "sort by=value",
+    "sort order=descending",
+    "count",
+    "reduce",
+    "first 3 of",
+];
 
 fn drawn() -> impl Strategy<Value = Drawn> {
-    let operation =
-        prop::sample::select(vec!["map", "filter", "join", "group", "sort", "count", "reduce", "first 3 of"]);
+    let operation = prop::sample::select(OPERATIONS.to_vec());
     let way = || prop::sample::select(WAYS.to_vec());
     let inputs = (any::<prop::sample::Index>(), any::<prop::sample::Index>(), any::<bool>());
-    (operation, inputs, (way(), way()), prop::option::of(1..6_u32), any::<bool>()).prop_map(
-        |(operation, (first, second, both), (one, other), parallelism, is_written)| Drawn {
+    let flags = (any::<bool>(), any::<bool>());
+    (operation, inputs, (way(), way()), prop::option::of(1..9_u32), flags).prop_map(
+        |(operation, (first, second, both), (one, other), parallelism, (per_key, is_written))| Drawn {
             operation,
             inputs: [first, second],
             both,
+            per_key: per_key
+                && ["sort", "count", "reduce", "first"].iter().any(|has| operation.starts_with(has)),
             ways: [one, other],
             parallelism,
             is_written,
@@ -137,12 +168,17 @@ fn text_of(sources: &[DrawnSource], stages: &[Drawn]) -> String {
             "join" if stage.both => ["hash", "hash"],
             "join" => ["broadcast", stage.ways[1]],
             "group" => ["hash", "hash"],
+            _ if stage.per_key => ["hash", "hash"],
             _ => stage.ways,
         };
         let (inputs, ways) =
             if two { (format!("{first} {second}"), ways.join(",")) } else { (first, ways[0].to_owned()) };
-        let (operation, parallelism) = (stage.operation, set(stage.parallelism));
-        let _ = writeln!(plan, "n{number} = {operation} {inputs} via {ways}{parallelism}");
+        let (operation, options) = match stage.operation.split_once(' ') {
+            Some((operation, option)) if option.contains('=') => (operation, format!(" {option}")),
+            _ => (stage.operation, String::new()),
+        };
+        let (parallelism, per) = (set(stage.parallelism), if stage.per_key { " per=key" } else { "" });
+        let _ = writeln!(plan, "n{number} = {operation} {inputs} via {ways}{options}{per}{parallelism}");
         names.push((format!("n{number}"), stage.is_written));
     }
     // Whatever nobody uses must be written.
@@ -159,7 +195,7 @@ fn text_of(sources: &[DrawnSource], stages: &[Drawn]) -> String {
 fn config() -> Config {
     let mut config = Config { failure_persistence: None, ..Config::default() };
     if std::env::var_os("PROPTEST_CASES").is_none() {
-        config.cases = 12;
+        config.cases = 100;
     }
     if config.rng_seed == RngSeed::Random {
         config.rng_seed = RngSeed::Fixed(1);
@@ -172,16 +208,17 @@ proptest! {
 
     #[test]
     fn any_plan_does_what_the_reference_says_with_and_without_a_crash(
-        sources in prop::collection::vec((0..60_u32, 1..7_u32, any::<bool>(), prop::option::of(1..5_u32)), 1..3),
+        sources in prop::collection::vec((0..60_u32, 1..7_u32, any::<bool>(), prop::option::of(1..9_u32)), 1..3),
         stages in prop::collection::vec(drawn(), 1..6),
+        sort_memory in prop::sample::select(SORT_MEMORIES.to_vec()),
         seed in any::<u32>(),
     ) {
         let mut plan = text_of(&sources, &stages);
-        if program().build(&scenario_of(&plan).job()).is_err() {
+        if program().build(&scenario_of(&plan, sort_memory).job()).is_err() {
             // Then a forward is between different parallelisms, and nothing else can be wrong.
             plan = plan.replace("forward", "rebalance");
         }
-        let report = explored(&plan, seed.into());
-        prop_assert!(report.failures.is_empty() && report.vacuous == 0, "{plan}\n{report}");
+        let report = explored(&plan, sort_memory, seed.into());
+        prop_assert!(report.failures.is_empty() && report.vacuous == 0, "{plan}\n{sort_memory}\n{report}");
     }
 }

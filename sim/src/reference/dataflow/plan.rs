@@ -11,6 +11,8 @@ pub struct Stage {
     pub name: String,
     pub operation: Operation,
     pub inputs: Vec<Input>,
+    /// Each key for itself.
+    pub per_key: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,9 +33,11 @@ pub enum Operation {
     },
     Map,
     Filter,
+    Skew,
     Join,
     Group,
     Sort {
+        by_value: bool,
         descending: bool,
     },
     Count,
@@ -77,9 +81,13 @@ fn stage(piece: &str, before: &[Stage]) -> Result<Stage, String> {
         },
         "map" => Operation::Map,
         "filter" => Operation::Filter,
+        "skew" => Operation::Skew,
         "join" => Operation::Join,
         "group" => Operation::Group,
-        "sort" => Operation::Sort { descending: options.get("order") == Some(&"descending") },
+        "sort" => Operation::Sort {
+            by_value: options.get("by") == Some(&"value"),
+            descending: options.get("order") == Some(&"descending"),
+        },
         "count" => Operation::Count,
         "reduce" => Operation::Reduce,
         "first" => {
@@ -98,12 +106,15 @@ fn stage(piece: &str, before: &[Stage]) -> Result<Stage, String> {
             Some("hash") => Partitioner::Hash,
             Some("rebalance") => Partitioner::Rebalance,
             Some("rescale") => Partitioner::Rescale,
+            Some("shuffle") => Partitioner::Shuffle,
+            Some("custom") => Partitioner::Custom,
             Some("broadcast") => Partitioner::Broadcast,
             Some(way) => return Err(format!("'{way}' is not known")),
         };
         Ok(Input { stage: stage.ok_or_else(|| format!("'{name}' is not known"))?, way })
     });
-    Ok(Stage { name: name.trim().to_owned(), inputs: inputs.collect::<Result<_, _>>()?, operation })
+    let (name, inputs) = (name.trim().to_owned(), inputs.collect::<Result<_, _>>()?);
+    Ok(Stage { name, inputs, operation, per_key: options.get("per") == Some(&"key") })
 }
 
 fn option<T: FromStr>(options: &BTreeMap<&str, &str>, name: &str, default: T) -> Result<T, String> {
@@ -146,7 +157,10 @@ impl Layout {
         let (mut vertices, mut data_sets) = (0, 0);
         let mut places: Vec<Place> = Vec::new();
         for stage in stages {
-            let one_by_one = matches!(stage.operation, Operation::Map | Operation::Filter | Operation::Sink);
+            let one_by_one = matches!(
+                stage.operation,
+                Operation::Map | Operation::Filter | Operation::Skew | Operation::Sink
+            );
             let place = match stage.inputs.as_slice() {
                 [Input { stage: producer, way: Partitioner::Forward }] if one_by_one => {
                     Place { vertex: places[*producer].vertex, data_sets: None }
@@ -191,16 +205,21 @@ mod tests {
              b = source rows=0 ; c = join a b via broadcast, hash parallelism=3
 
              d = sort c order=descending
-             e = first 3 of d a via rebalance,rescale; o = sink e",
+             e = first 3 of d a via rebalance,rescale; f = sort e via hash by=value per=key
+             g = skew f via shuffle; o = sink g via custom",
         )
         .unwrap();
         let names: Vec<&str> = stages.iter().map(|stage| stage.name.as_str()).collect();
-        assert_eq!(names, ["a", "b", "c", "d", "e", "o"]);
+        assert_eq!(names, ["a", "b", "c", "d", "e", "f", "g", "o"]);
         assert_eq!(stages[0].operation, Operation::Source { number: 0, splits: vec![3, 3, 3, 2], keys: 3 });
         assert_eq!(stages[1].operation, Operation::Source { number: 1, splits: vec![0; 4], keys: 16 });
         let input = |stage, way| Input { stage, way };
         assert_eq!(stages[2].inputs, [input(0, Partitioner::Broadcast), input(1, Partitioner::Hash)]);
-        assert_eq!(stages[3].operation, Operation::Sort { descending: true });
+        assert_eq!(stages[3].operation, Operation::Sort { by_value: false, descending: true });
+        assert_eq!(stages[5].operation, Operation::Sort { by_value: true, descending: false });
+        assert!(stages.iter().all(|stage| stage.per_key == (stage.name == "f")));
+        assert_eq!(stages[6].inputs, [input(5, Partitioner::Shuffle)]);
+        assert_eq!(stages[7].inputs, [input(6, Partitioner::Custom)]);
         assert_eq!(stages[3].inputs, [input(2, Partitioner::Forward)]);
         assert_eq!(stages[4].operation, Operation::First(3));
         assert_eq!(stages[4].inputs, [input(3, Partitioner::Rebalance), input(0, Partitioner::Rescale)]);

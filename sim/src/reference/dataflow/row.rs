@@ -1,5 +1,7 @@
 //! A row, and what becomes of one: written anew from the words that describe the job.
 
+use std::collections::BTreeMap;
+
 /// In the order of the output's columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Row {
@@ -68,6 +70,21 @@ pub fn kept(row: &Row) -> bool {
     row.value.rem_euclid(3) > 0
 }
 
+pub fn skewed(row: Row) -> Row {
+    Row { key: if row.value.rem_euclid(4) > 0 { 0 } else { row.key }, ..row }
+}
+
+/// The rows of each key, in the order of their arrival; the keys in the order of their postcard
+/// encodings, byte by byte.
+pub fn by_key(rows: &[Row]) -> Result<Vec<Vec<Row>>, String> {
+    let mut keys: BTreeMap<Vec<u8>, Vec<Row>> = BTreeMap::new();
+    for row in rows {
+        let key = postcard::to_stdvec(&row.key).map_err(|error| format!("a key: {error}"))?;
+        keys.entry(key).or_default().push(*row);
+    }
+    Ok(keys.into_values().collect())
+}
+
 /// Each row of the second input with the first input's values of its key.
 pub fn joined(first: &[Row], second: &[Row]) -> Vec<Row> {
     let plus = |row: &Row| {
@@ -94,11 +111,11 @@ pub fn grouped(rows: &[Row]) -> Vec<Row> {
     groups
 }
 
-pub fn sorted(rows: &[Row], descending: bool) -> Vec<Row> {
+pub fn sorted(rows: &[Row], by_value: bool, descending: bool) -> Vec<Row> {
     let mut places: Vec<usize> = (0..rows.len()).collect();
     // The place breaks ties, so no two are equal.
     places.sort_unstable_by_key(|&place| {
-        let key = i128::from(rows[place].key);
+        let key = i128::from(if by_value { rows[place].value } else { rows[place].key });
         (if descending { -key } else { key }, place)
     });
     places.into_iter().map(|place| rows[place]).collect()
@@ -153,8 +170,24 @@ mod tests {
     fn a_sort_keeps_the_order_within_a_key_in_both_directions() {
         let rows = [row(9, 2, 0), row(3, 1, 0), row(5, 2, 0), row(1, 1, 0)];
         let offsets = |rows: Vec<Row>| rows.iter().map(|row| row.offset).collect::<Vec<_>>();
-        assert_eq!(offsets(sorted(&rows, false)), [3, 1, 9, 5]);
-        assert_eq!(offsets(sorted(&rows, true)), [9, 5, 3, 1]);
+        assert_eq!(offsets(sorted(&rows, false, false)), [3, 1, 9, 5]);
+        assert_eq!(offsets(sorted(&rows, false, true)), [9, 5, 3, 1]);
+        let rows = [row(9, 2, 7), row(3, 1, 7), row(5, 2, 8)];
+        assert_eq!(offsets(sorted(&rows, true, true)), [5, 9, 3]);
+    }
+
+    #[test]
+    fn keys_come_in_the_order_of_their_encodings_with_their_rows_as_they_came() {
+        // Postcard makes 1 of -1, 2 of 1, 3 of -2 and two bytes, the first above 127, of 64.
+        let rows = [row(0, 64, 0), row(1, 1, 0), row(2, -2, 0), row(3, -1, 0), row(4, 1, 0)];
+        let offsets = |rows: Vec<Row>| rows.iter().map(|row| row.offset).collect::<Vec<_>>();
+        let keys: Vec<Vec<u32>> = by_key(&rows).unwrap().into_iter().map(offsets).collect();
+        assert_eq!(keys, [vec![3], vec![1, 4], vec![2], vec![0]]);
+    }
+
+    #[test]
+    fn a_skewed_row_has_key_0_unless_4_divides_its_value() {
+        assert_eq!([row(0, 5, 8), row(0, 5, 9)].map(skewed), [row(0, 5, 8), row(0, 0, 9)]);
     }
 
     #[test]

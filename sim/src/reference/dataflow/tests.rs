@@ -60,6 +60,11 @@ fn each_exchange_brings_rows_to_other_subtasks() {
     assert_eq!(exchanged("rebalance parallelism=2", [(ALL, (0, 0)), (ALL, (1, 1))]), [[A0, B1], [A1, B0]]);
     // XXH3 sends keys 1 and 2 to subpartition 2 of 5, key 0 to 3.
     assert_eq!(exchanged("hash", [(ALL, (0, 2)), (ALL, (3, 4))]), [vec![A1, B0, B1], vec![A0]]);
+    // Keys 0 and 2 go to subpartition 0 of 2, key 1 to 1.
+    assert_eq!(
+        exchanged("custom parallelism=2", [(ALL, (0, 0)), (ALL, (1, 1))]),
+        [vec![A0, B0, B1], vec![A1]]
+    );
     assert_eq!(exchanged("broadcast", [(ALL, (0, 0)); 2]), [[A0, A1, B0, B1]; 2]);
     // One consumer for each producer.
     assert_eq!(
@@ -105,6 +110,40 @@ fn windows_work_on_what_their_own_subtask_gets() {
     assert_eq!(of("reduce a", apart), [["0,0,0,0,13855,2"], ["0,1,0,2,5669,2"]]);
     assert_eq!(of("first 1 of a", apart), [[A0], [B0]]);
     assert_eq!(of("first 3 of a", together), [vec![B0, B1, A0], vec![]]);
+}
+
+/// Key 1 alone goes to the second subtask.
+#[test]
+fn what_is_per_key_works_on_each_key_and_knows_nothing_of_absent_ones() {
+    let of = |stage: &str| {
+        let plan =
+            format!("a = source rows=4 splits=2 keys=3 parallelism=1; b = {stage} parallelism=2; o = sink b");
+        let reads: [&[(Ends, Ends)]; 2] = [&[((0, 0), (0, 0))], &[((0, 0), (1, 1))]];
+        lines(&dataflow(&plan), vec![source(&[&[1, 0]]), inner(&reads)])
+    };
+    let all = of("sort a via hash by=value order=descending per=key");
+    assert_eq!(all.concat().len(), 4);
+    let place = |row: &str| all.iter().position(|lines| lines.iter().any(|line| line == row)).unwrap();
+    let mut sorted: [Vec<&str>; 2] = [vec![], vec![]];
+    let mut counts = [vec![], vec![]];
+    let mut reduced = [vec![], vec![]];
+    let mut first = [vec![], vec![]];
+    // 171 * 31 + 368.
+    for (rows, count, reduce) in [
+        (&[A0] as &[&str], "0,0,0,0,1,1", A0),
+        (&[A1], "0,0,0,1,1,1", A1),
+        (&[B1, B0], "0,0,0,2,2,2", "0,1,0,2,5669,2"),
+    ] {
+        let place = place(rows[0]);
+        sorted[place].extend(rows);
+        counts[place].push(count);
+        reduced[place].push(reduce);
+        first[place].push(*rows.last().unwrap());
+    }
+    assert_eq!(all, sorted);
+    assert_eq!(of("count a via hash per=key"), counts);
+    assert_eq!(of("reduce a via hash per=key"), reduced);
+    assert_eq!(of("first 1 of a via hash per=key"), first);
 }
 
 #[test]

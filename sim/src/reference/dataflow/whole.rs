@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use revenant::graph::Partitioner;
 
 use super::plan::{Input, Operation, Stage};
-use super::row::{Row, grouped, joined, kept, mapped};
+use super::row::{Row, grouped, joined, kept, mapped, skewed};
 
 /// What is known of all rows that a stage has in its subtasks together.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -154,17 +154,27 @@ fn of_stage(stage: &Stage, parallelism: Option<u32>, before: &[Known]) -> Known 
                 .map(|rows| rows.into_iter().map(mapped).collect())
                 .unwrap_or_else(|| rows.without_values())
         }
+        Operation::Skew => {
+            let rows = all(&stage.inputs);
+            rows.clone().map(|rows| rows.into_iter().map(skewed).collect()).unwrap_or_else(|| rows.sums())
+        }
         Operation::Filter => {
             let rows = all(&stage.inputs);
             rows.map(|rows| rows.into_iter().filter(kept).collect()).unwrap_or(Known::Nothing)
         }
         Operation::Group => {
             let rows = all(&stage.inputs);
-            let by_key = stage.inputs.iter().all(|input| input.way == Partitioner::Hash);
+            let ways = [Partitioner::Hash, Partitioner::Custom];
+            // All by the same, or one key could be in two subtasks.
+            let by_key = ways.iter().any(|way| stage.inputs.iter().all(|input| input.way == *way));
             let exact = if by_key { rows.clone().map(|rows| grouped(&rows)) } else { None };
             exact.unwrap_or_else(|| rows.sums())
         }
         Operation::Sort { .. } | Operation::Sink => all(&stage.inputs),
+        Operation::Count if stage.per_key => {
+            let rows = all(&stage.inputs);
+            rows.clone().map(|rows| counted_by_key(&rows)).unwrap_or_else(|| rows.without_values())
+        }
         Operation::Count => match all(&stage.inputs) {
             Known::Rows(rows) => {
                 let count = rows.len().cast_signed() as i64;
@@ -178,6 +188,18 @@ fn of_stage(stage: &Stage, parallelism: Option<u32>, before: &[Known]) -> Known 
         Operation::Reduce => all(&stage.inputs).without_values(),
         Operation::First(_) => Known::Nothing,
     }
+}
+
+/// What counts the rows of each key.
+fn counted_by_key(rows: &[Row]) -> Vec<Row> {
+    let mut counts: BTreeMap<i64, (i64, u64)> = BTreeMap::new();
+    for row in rows {
+        let (count, sources) = counts.entry(row.key).or_default();
+        *count = count.wrapping_add(1);
+        *sources = sources.wrapping_add(row.rows);
+    }
+    let count = |(key, (value, rows))| Row { source: 0, split: 0, offset: 0, key, value, rows };
+    counts.into_iter().map(count).collect()
 }
 
 #[cfg(test)]
@@ -206,6 +228,11 @@ mod tests {
         let joined = ["1,0,0,2,766,1", "1,0,1,1,729,1"];
         assert_eq!(lines(of("c = join a b via broadcast,forward", None)), joined);
         assert_eq!(lines(of("c = join a b via hash,hash", None)), joined);
+        assert_eq!(lines(of("c = skew a", None))[1], "0,0,1,1,432,1");
+        assert_eq!(lines(of("c = skew a", None))[2], "0,1,0,0,171,1");
+        let counts = ["0,0,0,0,1,1", "0,0,0,1,2,2", "0,0,0,2,2,2"];
+        assert_eq!(lines(of("c = count a b via hash,hash per=key", None)), counts);
+        assert_eq!(lines(of("c = sort a via hash by=value per=key", None)).len(), 3);
         let grouped = ["1,0,0,2,766,2", "0,0,1,1,729,2", "0,0,0,0,433,1"];
         let mut found = lines(of("c = group b a via hash,hash; d = sort c via rebalance", None));
         found.sort();
@@ -224,6 +251,11 @@ mod tests {
         assert_eq!(of("c = count a; d = map c a", None), sums(6, None));
         assert_eq!(of("c = count a; d = sink c a via rebalance,rebalance", None), sums(6, Some(3 + 1036)));
         assert_eq!(of("c = count a; d = join c b via broadcast,forward", None), sums(2, None));
+        assert_eq!(of("c = reduce a via hash per=key", None), sums(3, None));
+        assert_eq!(of("c = count b; d = skew c", None), sums(2, Some(2)));
+        assert_eq!(of("c = count a; d = count c via hash per=key", None), sums(3, None));
+        assert_eq!(of("c = group a b via hash,custom", None), sums(5, Some(433 + 432 + 171 + 595 + 297)));
+        assert_eq!(of("c = first 2 of a via hash per=key", None), Known::Nothing);
         assert_eq!(of("c = first 2 of a", None), Known::Nothing);
         assert_eq!(of("c = count a; d = filter c", None), Known::Nothing);
     }
