@@ -15,7 +15,8 @@ use super::{ArgumentInfo, JobParameters, StreamExecutionEnvironment};
 pub struct JobError(pub String);
 
 /// Describes a job by its arguments and nothing else, so that every process comes to the same graph.
-pub type JobFunction = fn(&mut StreamExecutionEnvironment, &JobParameters) -> Result<(), JobError>;
+pub type JobFunction =
+    dyn Fn(&mut StreamExecutionEnvironment, &JobParameters) -> Result<(), JobError> + Send + Sync;
 
 /// An explicit registry of jobs. Each graph is built once per job and arguments and then shared.
 #[derive(Default)]
@@ -28,7 +29,7 @@ type JobKey = (String, Vec<(String, String)>);
 
 struct Job {
     doc: &'static str,
-    function: JobFunction,
+    function: Box<JobFunction>,
 }
 
 impl Program {
@@ -36,13 +37,22 @@ impl Program {
         Self::default()
     }
 
-    /// Adds a job. `doc` says in a sentence what it does.
+    /// Adds a job. `doc` says in a sentence what it does. What a closure holds must be the same in
+    /// every process of the cluster, for every process builds the job for itself.
     ///
     /// # Panics
     /// If there is a job of this name already: which of them would run?
     #[must_use]
-    pub fn register(mut self, name: &'static str, doc: &'static str, function: JobFunction) -> Self {
-        let earlier = self.jobs.insert(name, Job { doc, function });
+    pub fn register(
+        mut self,
+        name: &'static str,
+        doc: &'static str,
+        function: impl Fn(&mut StreamExecutionEnvironment, &JobParameters) -> Result<(), JobError>
+        + Send
+        + Sync
+        + 'static,
+    ) -> Self {
+        let earlier = self.jobs.insert(name, Job { doc, function: Box::new(function) });
         assert!(earlier.is_none(), "two jobs are named '{name}'");
         self
     }
@@ -76,7 +86,7 @@ impl Program {
     }
 
     fn describe(&self, job: &JobArguments) -> Result<JobGraph, JobError> {
-        let function = self.job(&job.name)?.function;
+        let function = &self.job(&job.name)?.function;
         let of_job = |reason: String| JobError(format!("job '{}': {reason}", job.name));
         let mut environment = StreamExecutionEnvironment::new();
         let parameters = JobParameters::new(job.arguments.clone());
@@ -191,6 +201,18 @@ mod tests {
             error("nothing", &[]),
             "job 'nothing': it has no sink, so it would do nothing; end a stream with sink_to"
         );
+    }
+
+    #[test]
+    fn a_closure_is_a_job_with_what_it_holds() {
+        let splits = 3;
+        let program = Program::new().register("held", "Counts.", move |env, _| {
+            let numbers = env.from_source("numbers", NumberSequenceSource::new(0, 10, splits));
+            numbers.map(|number| Row { number }).sink_to(CsvSink::new("count"));
+            Ok(())
+        });
+        let graph = program.build(&arguments("held", &[])).unwrap();
+        assert_eq!(graph.vertices[0].source.as_ref().unwrap().splits().len(), 3);
     }
 
     #[test]
