@@ -10,12 +10,14 @@ use std::sync::Arc;
 
 mod actor_thread;
 pub mod cli;
+mod directories;
 pub mod disk;
 mod disk_pool;
 mod log;
 mod network;
 mod process;
 pub mod recording;
+mod start;
 mod supervisor;
 #[cfg(test)]
 mod tests;

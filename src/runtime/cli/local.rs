@@ -16,11 +16,12 @@ use crate::connectors::PENDING_DIRECTORY;
 use crate::ids::{ActorId, ProcessId};
 use crate::message::CancelJob;
 
+use super::super::directories::{WorkingDirectory, empty_directory, keep_apart, volumes};
+use super::super::start::{boot, check_job, fresh_session};
 use super::super::supervisor::{ChildSpec, Supervisor};
 use super::super::{Observer, ProcessOptions, RunningProcess};
 use super::arguments::LocalArguments;
-use super::directories::{WorkingDirectory, empty_directory, keep_apart, volumes};
-use super::member::{Service, boot, check_job, fresh_session};
+use super::member::Service;
 use super::progress::Progress;
 use super::signals::{INTERRUPT, interrupted};
 use super::{End, print};

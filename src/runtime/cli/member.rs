@@ -1,26 +1,24 @@
 //! The commands that run one process of a cluster.
 
 use std::collections::BTreeMap;
-use std::hash::{BuildHasher, Hasher, RandomState};
-use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use crate::actor::{Actor, Boot, ExitStatus};
 use crate::api::Program;
 use crate::client::Client;
-use crate::config::{Configuration, JobArguments, ShuffleServiceKind};
+use crate::config::{Configuration, ShuffleServiceKind};
 use crate::high_availability::HighAvailability;
-use crate::ids::{ActorId, ProcessId, SessionId};
-use crate::job_manager::submission;
+use crate::ids::{ActorId, ProcessId};
 use crate::message::{CancelJob, TaskDeploymentDescriptor};
 
+use super::super::directories::volumes;
+use super::super::start::{boot, check_job};
 use super::super::{Engine, ProcessOptions, RunningProcess, StartError};
 use super::arguments::{
     CancelArguments, CommonArgs, HighAvailabilityArguments, JobManagerArguments, MemberArgs,
     ShuffleServiceArguments, TaskManagerArguments,
 };
-use super::directories::volumes;
 use super::signals::{HANGUP, interrupted};
 use super::{End, print};
 
@@ -55,32 +53,10 @@ impl Engine for Service {
     }
 }
 
-/// A number that no other incarnation of any process has.
-pub fn fresh_session() -> SessionId {
-    let mut hasher = RandomState::new().build_hasher();
-    hasher.write_u32(std::process::id());
-    if let Ok(since) = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH) {
-        hasher.write_u128(since.as_nanos());
-    }
-    SessionId(hasher.finish())
-}
-
-pub fn boot(process: ProcessId, config: Configuration) -> Boot {
-    Boot { process, session: fresh_session(), config, volumes: Vec::new() }
-}
-
 fn configuration(common: &CommonArgs) -> Result<Configuration, String> {
     let mut config = Configuration::default();
     common.apply(&mut config)?;
     Ok(config)
-}
-
-/// Whether a JobManager that is started here could run the job.
-pub fn check_job(program: &Program, config: &Configuration, job: &JobArguments) -> Result<(), String> {
-    let graph = program.build(job).map_err(|error| error.to_string())?;
-    let anywhere = Path::new("");
-    let volumes = volumes(ProcessId::JobManager, anywhere, Some(anywhere), None);
-    submission::check(config, &graph, &volumes.into_keys().collect::<Vec<_>>())
 }
 
 pub async fn high_availability(arguments: HighAvailabilityArguments) -> Result<End, String> {

@@ -13,7 +13,6 @@ use crate::api::Program;
 use crate::config::Configuration;
 
 mod arguments;
-mod directories;
 mod local;
 mod member;
 mod progress;
