@@ -103,7 +103,7 @@ impl Connection {
         self.leader().filter(|_| message.too_late && waits)
     }
 
-    /// XX this process in.
+    /// The leader took this process in.
     pub fn registered(&mut self, now: Time, out: &mut Outbox) {
         let State::Registering(leader) = self.state else { return };
         self.state = State::Registered(leader);
