@@ -3,9 +3,16 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
 
+use crate::connectors::PENDING_DIRECTORY;
 use crate::disk::Volume;
 use crate::ids::ProcessId;
+
+use super::start::fresh_session;
+
+/// How often the removal of a directory is tried.
+const REMOVALS_MAX: u32 = 5;
 
 /// A directory that is removed when this is dropped, unless it is kept.
 pub struct WorkingDirectory {
@@ -14,12 +21,14 @@ pub struct WorkingDirectory {
 }
 
 impl WorkingDirectory {
-    /// The given directory, which must be new or empty and is kept; or a temporary one.
-    pub fn new(given: Option<&Path>, unique: u64) -> Result<Self, String> {
-        if let Some(path) = given {
-            return Ok(Self { path: empty_directory("--storage", path)?, remove: false });
-        }
-        let path = std::env::temp_dir().join(format!("revenant-{unique:016x}"));
+    /// A given directory, which must be new or empty and is kept.
+    pub fn given(what: &str, path: &Path) -> Result<Self, String> {
+        Ok(Self { path: empty_directory(what, path)?, remove: false })
+    }
+
+    /// A temporary one inside of another, with a name that nobody else has.
+    pub fn temporary(inside: &Path) -> Result<Self, String> {
+        let path = inside.join(format!("revenant-{:016x}", fresh_session().0));
         Ok(Self { path: empty_directory("the temporary directory", &path)?, remove: true })
     }
 
@@ -38,10 +47,17 @@ impl WorkingDirectory {
 
 impl Drop for WorkingDirectory {
     fn drop(&mut self) {
-        if self.remove
-            && let Err(error) = fs::remove_dir_all(&self.path)
-        {
-            tracing::warn!("cannot remove {}: {error}", self.path.display());
+        if !self.remove {
+            return;
+        }
+        // Whoever was at work in it may just be adding to it.
+        let mut patience = REMOVALS_MAX;
+        while let Err(error) = fs::remove_dir_all(&self.path) {
+            patience -= 1;
+            if patience == 0 || error.kind() == std::io::ErrorKind::NotFound {
+                return tracing::warn!("cannot remove {}: {error}", self.path.display());
+            }
+            std::thread::sleep(Duration::from_millis(5));
         }
     }
 }
@@ -119,13 +135,23 @@ pub fn volumes(
     volumes
 }
 
+/// What attempts left that were never committed: nobody runs any more who could want it.
+pub fn remove_pending(out: &Path) {
+    let pending = out.join(PENDING_DIRECTORY);
+    if pending.exists()
+        && let Err(error) = fs::remove_dir_all(&pending)
+    {
+        tracing::warn!("cannot remove {}: {error}", pending.display());
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_directory_in_use_is_refused_and_left_alone() {
-        let mut outer = WorkingDirectory::new(None, 0xd1).unwrap();
+        let mut outer = WorkingDirectory::temporary(&std::env::temp_dir()).unwrap();
         let inner = outer.path().join("out");
         assert!(empty_directory("--out", &inner).is_ok());
         fs::write(inner.join("part-0"), b"precious").unwrap();

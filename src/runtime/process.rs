@@ -134,8 +134,8 @@ impl RunningProcess {
         }
     }
 
-    /// Stops the actors, waits for those that are busy and sends what they have sent, all within
-    /// limits.
+    /// Stops the actors, waits for those that are busy, sends what they have sent and does what they
+    /// asked of the disk, all within limits.
     pub async fn shut_down(self) {
         let started = Instant::now();
         self.shared.stop_all();
@@ -143,6 +143,7 @@ impl RunningProcess {
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
         self.shared.network.close(GOODBYE_MAX).await;
+        let _ = tokio::time::timeout(GOODBYE_MAX, self.shared.disk.settled()).await;
     }
 }
 
@@ -150,6 +151,7 @@ impl Drop for RunningProcess {
     fn drop(&mut self) {
         self.shared.stop_all();
         self.shared.network.abandon();
+        self.shared.disk.close();
     }
 }
 

@@ -12,12 +12,11 @@ use std::time::{Duration, Instant};
 use crate::actor::ExitStatus;
 use crate::api::Program;
 use crate::config::{Configuration, ShuffleServiceKind};
-use crate::connectors::PENDING_DIRECTORY;
 use crate::ids::{ActorId, ProcessId};
 use crate::message::CancelJob;
 
-use super::super::directories::{WorkingDirectory, empty_directory, keep_apart, volumes};
-use super::super::start::{boot, check_job, fresh_session};
+use super::super::directories::{WorkingDirectory, empty_directory, keep_apart, remove_pending, volumes};
+use super::super::start::{boot, check_job};
 use super::super::supervisor::{ChildSpec, Supervisor};
 use super::super::{Observer, ProcessOptions, RunningProcess};
 use super::arguments::LocalArguments;
@@ -62,7 +61,10 @@ pub async fn run(program: &Arc<Program>, arguments: LocalArguments) -> Result<En
     let given: Vec<(&str, &Path)> =
         given.into_iter().filter_map(|(what, path)| Some((what, path?.as_path()))).collect();
     keep_apart(&given)?;
-    let mut storage = WorkingDirectory::new(arguments.storage.as_deref(), fresh_session().0)?;
+    let mut storage = match &arguments.storage {
+        Some(given) => WorkingDirectory::given("--storage", given)?,
+        None => WorkingDirectory::temporary(&std::env::temp_dir())?,
+    };
     if arguments.keep {
         storage.keep();
     }
@@ -214,16 +216,6 @@ fn check_shuffle(kind: ShuffleServiceKind, services: u32) -> Result<(), String> 
             Err(format!("--shuffle-services {services} does nothing without --set shuffle.service=external"))
         }
         _ => Ok(()),
-    }
-}
-
-/// What attempts left that were never committed: nobody runs any more who could want it.
-fn remove_pending(out: &Path) {
-    let pending = out.join(PENDING_DIRECTORY);
-    if pending.exists()
-        && let Err(error) = fs::remove_dir_all(&pending)
-    {
-        tracing::warn!("cannot remove {}: {error}", pending.display());
     }
 }
 
