@@ -13,15 +13,20 @@ use crate::coordinator::SplitAssignment;
 use crate::operators::{OperatorContext, Out};
 use crate::task::BodyError;
 
+mod collect_sink;
 mod csv_sink;
 mod date;
 mod header;
 mod number_sequence;
+mod part_file;
+mod print_sink;
 mod tpch;
 
+pub use collect_sink::{COLLECT_DIRECTORY, CollectSink, CollectedError, CollectedPart};
 pub use csv_sink::CsvSink;
 pub use date::Date;
 pub use number_sequence::NumberSequenceSource;
+pub use print_sink::{PRINT_DIRECTORY, PrintSink, print_order, print_prefix};
 pub use tpch::{LineItem, TpchLineItemSource};
 
 /// Where sinks keep what is not committed, on the output volume. All files lie in the directory
