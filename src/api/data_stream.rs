@@ -56,6 +56,11 @@ impl<T: Record> DataStream<T> {
         self.operator(name, NodeKind::Push { head: input_head::<T>(), link })
     }
 
+    /// How many operators were described so far, in this stream's environment.
+    pub(super) fn operator_count(&self) -> usize {
+        self.graph.borrow().nodes.len()
+    }
+
     /// The same records on another way to their consumer.
     fn exchanged(&self, exchange: &Exchange) -> Self {
         let mut stream = self.clone();

@@ -40,6 +40,7 @@ mod keyed_stream;
 mod parameters;
 mod partition_windowed_stream;
 mod program;
+mod results;
 mod rich_functions;
 mod sort_key;
 

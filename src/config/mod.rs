@@ -209,6 +209,27 @@ pub struct JobArguments {
     pub arguments: Vec<(String, String)>,
 }
 
+impl JobArguments {
+    /// The job of this name, without arguments.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), arguments: Vec::new() }
+    }
+
+    /// With one more argument.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl fmt::Display) -> Self {
+        self.arguments.push((name.to_owned(), value.to_string()));
+        self.arguments.sort();
+        self
+    }
+}
+
+impl From<&str> for JobArguments {
+    fn from(name: &str) -> Self {
+        Self::new(name)
+    }
+}
+
 /// Names that other versions of Flink give to an option, with the name that it has here.
 const SYNONYMS: [(&str, &str); 1] = [(
     "execution.batch.job-recovery.snapshot.min-pause",
@@ -292,6 +313,12 @@ mod tests {
         let mut config = Configuration::default();
         config.set("execution.batch.job-recovery.snapshot.min-pause", "7 s").unwrap();
         assert_eq!(config.snapshot_min_pause, Duration::from_secs(7));
+    }
+
+    #[test]
+    fn arguments_of_a_job_are_sorted_in_whatever_order_they_are_given() {
+        let job = JobArguments::new("job").with("to", 7).with("from", "x");
+        assert_eq!(job.arguments, [("from", "x"), ("to", "7")].map(|(n, v)| (n.to_owned(), v.to_owned())));
     }
 
     #[test]

@@ -14,16 +14,20 @@ mod directories;
 pub mod disk;
 mod disk_pool;
 mod log;
+mod mini_cluster;
 mod network;
 mod process;
 pub mod recording;
+mod results;
 mod start;
 mod supervisor;
 #[cfg(test)]
 mod tests;
 mod timers;
 
+pub use mini_cluster::{JobExecutionError, JobExecutionResult, MiniCluster, run};
 pub use process::{Observer, ProcessOptions, RunningProcess, StartError};
+pub use results::ResultError;
 
 /// What processes consist of. Actors stay on the thread that made them.
 pub trait Engine: Send + Sync + 'static {

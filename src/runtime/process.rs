@@ -33,6 +33,7 @@ const GOODBYE_MAX: Duration = Duration::from_secs(1);
 /// Sees every note, after the log did.
 pub type Observer = Arc<dyn Fn(ActorId, &Note) + Send + Sync>;
 
+#[derive(Clone)]
 pub struct ProcessOptions {
     /// `boot.volumes` is taken from `volumes`.
     pub boot: Boot,

@@ -4,6 +4,7 @@ mod cancel;
 mod documentation;
 mod external_shuffle;
 mod harness;
+mod mini_cluster;
 mod properties;
 mod recovery;
 mod usage;
