@@ -43,6 +43,31 @@ pub fn collected<T: DeserializeOwned>(output: &Path, name: &str) -> Result<Vec<T
     Ok(records)
 }
 
+/// What was collected under a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Collection {
+    pub name: String,
+    pub records: usize,
+    /// The name of the records' type.
+    pub record_type: String,
+}
+
+/// What was collected, by name.
+pub fn collections(output: &Path) -> Result<Vec<Collection>, ResultError> {
+    let mut counted = Vec::new();
+    for (name, parts) in parts(&output.join(COLLECT_DIRECTORY))? {
+        let (mut records, mut record_type) = (0, String::new());
+        for path in &parts {
+            let of_part = |part: CollectedPart| Ok((part.records.len(), part.record_type.to_owned()));
+            let (more, of_type) = read_part(&name, path, of_part)?;
+            records += more;
+            record_type = of_type;
+        }
+        counted.push(Collection { name, records, record_type });
+    }
+    Ok(counted)
+}
+
 fn read_part<R>(
     name: &str,
     path: &Path,
@@ -156,6 +181,7 @@ mod tests {
             error.contains("collect/sums/part-00000: it ends in the middle of a frame, at byte 11"),
             "{error}"
         );
+        assert_eq!(collections(output.path()).unwrap_err().to_string(), error);
     }
 
     #[test]

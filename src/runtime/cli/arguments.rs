@@ -20,6 +20,8 @@ pub struct Cli {
 pub enum Command {
     /// Run a job on a cluster of processes on this machine, starting those again that die.
     ///
+    /// What the job prints is shown when it has finished, and what it collects is counted.
+    ///
     /// In a local cluster these options have other defaults, which --set overrides:
     /// execution.batch.job-recovery.enabled is true, restart-strategy.type is fixed-delay with 3
     /// attempts, and heartbeats, leases and retries are faster.

@@ -16,6 +16,7 @@ use crate::ids::{ActorId, ProcessId};
 use crate::message::CancelJob;
 
 use super::super::directories::{WorkingDirectory, empty_directory, keep_apart, remove_pending, volumes};
+use super::super::results::{self, Collection, ResultError};
 use super::super::start::{boot, check_job};
 use super::super::supervisor::{ChildSpec, Supervisor};
 use super::super::{Observer, ProcessOptions, RunningProcess};
@@ -84,6 +85,9 @@ pub async fn run(program: &Arc<Program>, arguments: LocalArguments) -> Result<En
     }
     let mut summary = Vec::new();
     if matches!(end, End::Success) {
+        if let Err(error) = show_results(&out, |line| drop(print(std::iter::once(line)))) {
+            return Ok(End::Failed(error.to_string()));
+        }
         summary.push(format!("{} finished in {:.1?}: {}", arguments.job.name, after, contents(&out)));
         let accumulators = progress.accumulators();
         summary.extend(accumulators.iter().map(|(name, sum)| format!("{name}: {sum}")));
@@ -219,6 +223,15 @@ fn check_shuffle(kind: ShuffleServiceKind, services: u32) -> Result<(), String> 
     }
 }
 
+/// The printed lines, and what was collected.
+fn show_results(out: &Path, mut line: impl FnMut(String)) -> Result<(), ResultError> {
+    results::printed(out, &mut line)?;
+    for Collection { name, records, record_type } in results::collections(out)? {
+        line(format!("{records} records of type {record_type} were collected as '{name}'"));
+    }
+    Ok(())
+}
+
 /// What is in a directory, for people.
 fn contents(out: &Path) -> String {
     let (mut files, mut bytes) = (0, 0);
@@ -236,4 +249,30 @@ fn contents(out: &Path) -> String {
         }
     }
     format!("{files} files, {bytes} bytes in {}", out.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connectors::NumberSequenceSource;
+    use crate::runtime::MiniCluster;
+
+    #[test]
+    fn printed_lines_are_shown_and_collected_records_are_counted() {
+        let program = Program::new().register("results", "Prints and collects.", |env, _| {
+            let numbers = env.from_source("numbers", NumberSequenceSource::new(7, 10, 1));
+            numbers.print();
+            numbers.collect("numbers");
+            numbers.filter(|_| false).map(|number| number.to_string()).collect("none");
+            Ok(())
+        });
+        let result = MiniCluster::new(program).run("results").unwrap();
+        let mut lines = Vec::new();
+        show_results(result.output(), |line| lines.push(line)).unwrap();
+        let collected = [
+            "0 records of type alloc::string::String were collected as 'none'",
+            "3 records of type i64 were collected as 'numbers'",
+        ];
+        assert_eq!(lines, [&["7", "8", "9"][..], &collected].concat());
+    }
 }
