@@ -49,7 +49,8 @@ pub enum DiskOp {
     Close { path: String },
     /// Reads `length` bytes from `offset`, fewer at the end of the file.
     ReadRange { path: String, offset: u64, length: u64 },
-    /// The files in a directory and its subdirectories, by path; empty when there is no directory.
+    /// The files in a directory and its subdirectories, by path; of a file, the file itself; empty
+    /// when there is neither.
     List { path: String },
     /// Replaces `to` if it exists.
     Rename { from: String, to: String },

@@ -201,25 +201,32 @@ fn read_range(file: &File, offset: u64, length: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Adds the files below `directory`; what vanishes meanwhile is not there.
-fn list(root: &Path, directory: &Path, entries: &mut Vec<DirectoryEntry>) -> io::Result<()> {
-    let children = match fs::read_dir(directory) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+/// Adds the file, or the files below the directory; what vanishes meanwhile is not there.
+fn list(root: &Path, path: &Path, entries: &mut Vec<DirectoryEntry>) -> io::Result<()> {
+    let metadata = match fs::metadata(path) {
+        Err(error) if is_absence(&error) => return Ok(()),
+        result => result?,
+    };
+    if !metadata.is_dir() {
+        let relative = path.strip_prefix(root).ok().and_then(Path::to_str);
+        let relative = relative
+            .ok_or_else(|| invalid(&format!("the name of the file {} is not UTF-8", path.display())))?;
+        entries.push(DirectoryEntry { path: relative.to_owned(), length: metadata.len() });
+        return Ok(());
+    }
+    let children = match fs::read_dir(path) {
+        Err(error) if is_absence(&error) => return Ok(()),
         result => result?,
     };
     for child in children {
-        let path = child?.path();
-        let metadata = match fs::metadata(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            result => result?,
-        };
-        if metadata.is_dir() {
-            list(root, &path, entries)?;
-        } else if let Some(path) = path.strip_prefix(root).ok().and_then(Path::to_str) {
-            entries.push(DirectoryEntry { path: path.to_owned(), length: metadata.len() });
-        }
+        list(root, &child?.path(), entries)?;
     }
     Ok(())
+}
+
+/// Whether there is nothing at a path; also one that leads through a file.
+fn is_absence(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 fn invalid(message: &str) -> io::Error {

@@ -260,4 +260,19 @@ mod tests {
         let listed = image.apply(&DiskOp::List { path: "none".to_owned() }, For::Sink);
         assert_eq!(listed, Ok(DiskOutput::Entries(vec![])));
     }
+
+    #[test]
+    fn a_directory_lists_what_is_below_it_and_a_file_itself() {
+        let mut image = volume(&[create("d/x"), append("d/x", "abc"), create("d/y/z"), create("dx")]);
+        let mut listed = |path: &str| match image.apply(&DiskOp::List { path: path.to_owned() }, For::Source)
+        {
+            Ok(DiskOutput::Entries(entries)) => {
+                entries.into_iter().map(|entry| (entry.path, entry.length)).collect::<Vec<_>>()
+            }
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(listed("d"), [("d/x".to_owned(), 3), ("d/y/z".to_owned(), 0)]);
+        assert_eq!(listed("d/x"), [("d/x".to_owned(), 3)]);
+        assert_eq!(listed("d/x/y"), []);
+    }
 }

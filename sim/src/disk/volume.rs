@@ -157,8 +157,8 @@ impl VolumeImage {
         Ok(())
     }
 
-    fn list(&self, directory: &str) -> Vec<DirectoryEntry> {
-        let below = self.names.iter().filter(|(path, _)| is_below(path, directory));
+    fn list(&self, listed: &str) -> Vec<DirectoryEntry> {
+        let below = self.names.iter().filter(|(path, _)| *path == listed || is_below(path, listed));
         below
             .map(|(path, &file)| DirectoryEntry { path: path.clone(), length: self.files[file].length })
             .collect()

@@ -90,6 +90,8 @@ fn a_list_has_all_files_below_by_path_and_none_for_a_missing_directory() {
     assert_eq!(names(""), ["d/a-b", "d/a/2", "d/z", "e"]);
     assert_eq!(bench.list("e-not"), []);
     assert_eq!(bench.list("d/a"), [("d/a/2".to_owned(), 2)]);
+    assert_eq!(bench.list("d/a/2"), [("d/a/2".to_owned(), 2)], "a file lists itself");
+    assert_eq!(bench.list("d/a/2/3"), []);
 }
 
 #[test]
