@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::ShuffleServiceKind;
 use crate::ids::{
-    Address, ExecutionAttemptId, FencingToken, IntermediateDataSetId, ProcessId, ResultPartitionId, SessionId,
+    Address, ExecutionAttemptId, FencingToken, IntermediateDataSetId, JobVertexId, ProcessId,
+    ResultPartitionId, SessionId,
 };
 use crate::job_event::{Replay, StoreFailure};
 
@@ -45,7 +46,7 @@ messages! {
     /// JobManager → HA: wants to lead. Repeated until answered.
     Contend { session: SessionId, process: ProcessId }
     /// HA → JobManager: leads from now on; with what earlier leaders left.
-    LeadershipGranted { token: FencingToken, session: SessionId, job: Option<JobRecord>, result: Option<JobResult> }
+    LeadershipGranted { token: FencingToken, session: SessionId, job: Option<RecordedJob>, result: Option<JobResult> }
     /// HA → JobManager: does not lead any more.
     LeadershipRevoked { token: FencingToken }
     /// JobManager → HA: still here.
@@ -55,7 +56,7 @@ messages! {
     /// HA → watcher.
     LeaderChanged { leader: Option<LeaderInfo>, result: Option<JobResult> }
     /// JobManager → HA: the job that this cluster runs (Flink's job graph store).
-    RecordJob { token: FencingToken, job: JobRecord }
+    RecordJob { token: FencingToken, job: RecordedJob }
     /// HA → JobManager: the record is durable.
     JobRecorded { token: FencingToken }
     /// JobManager → HA: compare-and-set of the commit decision into the job result store.
@@ -200,6 +201,15 @@ pub struct JobRecord {
     pub arguments: Vec<(String, String)>,
     /// [`crate::graph::JobGraph::fingerprint`]; a process that builds another graph is refused.
     pub fingerprint: u64,
+}
+
+/// What the HA service keeps of the job: which it is, and what its first leader found to read.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct RecordedJob {
+    pub record: JobRecord,
+    /// Of each source whose splits follow from files: those of every leader. No part of what makes two
+    /// jobs the same, since files may have come and gone between two leaders.
+    pub splits: BTreeMap<JobVertexId, Vec<SourceSplit>>,
 }
 
 /// State of the job in the job result store.

@@ -5,9 +5,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use serde::Serialize;
 
 use crate::connectors::Source;
 use crate::coordinator::{SplitAssignment, SplitEnumeratorFactory};
+use crate::disk::DirectoryEntry;
 use crate::graph::{Determinacy, GraphError, JobGraph, NodeKind, StreamGraph, StreamNode};
 use crate::message::SourceSplit;
 use crate::operators::{RecordType, read_source, run_source};
@@ -82,12 +84,15 @@ struct Enumerator<S>(Arc<S>);
 
 impl<S: Source> SplitEnumeratorFactory for Enumerator<S> {
     fn splits(&self) -> Vec<SourceSplit> {
-        let encode = |split: &S::Split| {
-            // Only a hand-written encoding can fail; its reader then says that it cannot decode.
-            postcard::to_stdvec(split).map(Bytes::from).unwrap_or_default()
-        };
-        let splits = self.0.splits();
-        splits.iter().zip(0..).map(|(split, id)| SourceSplit { id, payload: encode(split) }).collect()
+        encode(&self.0.splits())
+    }
+
+    fn paths(&self) -> Vec<String> {
+        self.0.paths()
+    }
+
+    fn splits_of(&self, files: &[DirectoryEntry]) -> Vec<SourceSplit> {
+        encode(&self.0.splits_of(files))
     }
 
     fn assignment(&self) -> SplitAssignment {
@@ -97,4 +102,12 @@ impl<S: Source> SplitEnumeratorFactory for Enumerator<S> {
     fn supports_batch_snapshot(&self) -> bool {
         self.0.supports_batch_snapshot()
     }
+}
+
+fn encode<S: Serialize>(splits: &[S]) -> Vec<SourceSplit> {
+    let payload = |split: &S| {
+        // Only a hand-written encoding can fail; its reader then says that it cannot decode.
+        postcard::to_stdvec(split).map(Bytes::from).unwrap_or_default()
+    };
+    splits.iter().zip(0..).map(|(split, id)| SourceSplit { id, payload: payload(split) }).collect()
 }

@@ -10,12 +10,14 @@ use serde::de::DeserializeOwned;
 
 use crate::api::{FunctionError, Record};
 use crate::coordinator::SplitAssignment;
+use crate::disk::DirectoryEntry;
 use crate::operators::{OperatorContext, Out};
 use crate::task::BodyError;
 
 mod collect_sink;
 mod csv_sink;
 mod date;
+mod files;
 mod header;
 mod number_sequence;
 mod part_file;
@@ -25,6 +27,8 @@ mod tpch;
 pub use collect_sink::{COLLECT_DIRECTORY, CollectSink, CollectedError, CollectedPart};
 pub use csv_sink::CsvSink;
 pub use date::Date;
+pub(crate) use files::check_path;
+pub use files::is_hidden;
 pub use number_sequence::NumberSequenceSource;
 pub use print_sink::{PRINT_DIRECTORY, PrintSink, print_order, print_prefix};
 pub use tpch::{LineItem, TpchLineItemSource};
@@ -39,8 +43,22 @@ pub trait Source: Send + Sync + 'static {
     /// What a reader has to know of its split.
     type Split: Serialize + DeserializeOwned;
 
-    /// All splits, in order; equal at every call. Their records together are the input.
+    /// All splits, in order; equal at every call. Their records together are the input. A source of
+    /// files has none here: see [`Self::splits_of`].
     fn splits(&self) -> Vec<Self::Split>;
+
+    /// The files and directories on the input volume that the source reads, if its splits follow from
+    /// files. When a job begins they are listed once, and the splits are stored with the job.
+    fn paths(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// All splits of a source of files, in order; equal for equal files. Of a directory, `files` has
+    /// the files in it and below, but no hidden ones.
+    fn splits_of(&self, files: &[DirectoryEntry]) -> Vec<Self::Split> {
+        let _ = files;
+        self.splits()
+    }
 
     /// Who reads which split. With [`SplitAssignment::Dynamic`] a subtask that runs again may get
     /// other splits, so whatever consumed its records runs again with it.

@@ -6,6 +6,7 @@ mod source_coordinator;
 
 use bytes::Bytes;
 
+use crate::disk::DirectoryEntry;
 use crate::message::SourceSplit;
 
 pub use snapshots::{SnapshotKind, SnapshotPause};
@@ -13,8 +14,22 @@ pub use source_coordinator::SourceCoordinator;
 
 /// Makes the enumerator of a source; runs in the JobManager.
 pub trait SplitEnumeratorFactory: Send + Sync {
-    /// All splits of the source, in order, equal at every call. Split `i` has id `i`.
+    /// All splits of a source that needs no files to know them, in order, equal at every call. Split
+    /// `i` has id `i`.
     fn splits(&self) -> Vec<SourceSplit>;
+
+    /// The files and directories on the input volume from which the splits follow; empty for a source
+    /// that knows its splits without.
+    fn paths(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// As [`Self::splits`], for a source with [`Self::paths`]: given the files that were found there,
+    /// path by path.
+    fn splits_of(&self, files: &[DirectoryEntry]) -> Vec<SourceSplit> {
+        let _ = files;
+        self.splits()
+    }
 
     fn assignment(&self) -> SplitAssignment {
         SplitAssignment::Dynamic

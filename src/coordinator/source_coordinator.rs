@@ -29,7 +29,11 @@ pub struct SourceCoordinator {
 
 impl SourceCoordinator {
     pub fn new(factory: &dyn SplitEnumeratorFactory) -> Self {
-        let splits = factory.splits();
+        Self::with_splits(factory, factory.splits())
+    }
+
+    /// With the splits that were enumerated when the job was submitted; split `i` has id `i`.
+    pub fn with_splits(factory: &dyn SplitEnumeratorFactory, splits: Vec<SourceSplit>) -> Self {
         let pool = splits.iter().map(|split| split.id).collect();
         Self {
             splits,

@@ -4,6 +4,7 @@ use serde::Serialize;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::{Determinacy, JobEdge, JobVertex, Partitioner};
+use crate::coordinator::SplitEnumeratorFactory;
 use crate::message::SourceSplit;
 
 #[derive(Serialize)]
@@ -42,7 +43,7 @@ pub(super) fn fingerprint(
                 name: &vertex.name,
                 parallelism: vertex.parallelism,
                 max_parallelism: vertex.max_parallelism,
-                splits: vertex.source.as_ref().map_or_else(Vec::new, |source| source.splits()),
+                splits: vertex.source.as_ref().map_or_else(Vec::new, |source| input(source.as_ref())),
                 determinacy: determinacy_name(vertex.determinacy),
                 uids: &vertex.uids,
             })
@@ -53,6 +54,13 @@ pub(super) fn fingerprint(
             .collect(),
     };
     xxh3_64(&postcard::to_stdvec(&structure).expect("plain data always has an encoding"))
+}
+
+/// The splits, or the paths of the files from which they follow: what is there is not known here.
+fn input(source: &dyn SplitEnumeratorFactory) -> Vec<SourceSplit> {
+    let paths = source.paths().into_iter().zip(0..);
+    let paths = paths.map(|(path, id)| SourceSplit { id, payload: path.into_bytes().into() });
+    source.splits().into_iter().chain(paths).collect()
 }
 
 const fn determinacy_name(determinacy: Determinacy) -> &'static str {

@@ -8,7 +8,7 @@ use super::state::{HaRecord, HaState};
 
 const FORMAT: Format = Format {
     magic: *b"RVNTHAJL",
-    version: 1,
+    version: 2,
     file: "a journal of the high-availability service",
     payload: "a record of the high-availability service",
 };
@@ -118,7 +118,7 @@ mod tests {
     fn another_version_is_refused() {
         let (mut bytes, ..) = file(1);
         bytes[8] = 9;
-        let what = "format version 9, this program reads version 1".to_owned();
+        let what = "format version 9, this program reads version 2".to_owned();
         assert_eq!(decode(NUMBER, &bytes), Err(Damage { offset: 8, what }));
     }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{Address, FencingToken, ProcessId, SessionId};
-use crate::message::{CommitDecision, JobOutcome, JobRecord, JobResult, LeaderInfo};
+use crate::message::{CommitDecision, JobOutcome, JobResult, LeaderInfo, RecordedJob};
 
 /// Replaced sessions that are remembered, so that a late message of one does not depose its
 /// successor.
@@ -36,7 +36,7 @@ pub enum HaRecord {
         watcher: Address,
         session: SessionId,
     },
-    JobRecorded(JobRecord),
+    JobRecorded(RecordedJob),
     /// DIRTY in Flink's job result store, with what is to be committed.
     CommitDecided(CommitDecision),
     /// CLEAN in Flink's job result store.
@@ -48,7 +48,7 @@ pub struct HaState {
     /// The highest token that was ever handed out.
     pub token: FencingToken,
     pub leader: Option<Leader>,
-    pub job: Option<JobRecord>,
+    pub job: Option<RecordedJob>,
     /// The commit decision: made once.
     pub decision: Option<CommitDecision>,
     /// The job's end: recorded once.

@@ -2,13 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use bytes::Bytes;
+
 use super::*;
 use crate::actor::Effect;
 use crate::config::Configuration;
 use crate::disk::{DirectoryEntry, DiskErrorKind, DiskOp, DiskOutput, Volume};
+use crate::ids::JobVertexId;
 use crate::message::{
     CommitDecision, Committable, Contend, DecideCommit, JobOutcome, JobRecord, JobResult, LeaderInfo,
-    RecordJob, RecordJobResult, RenewLease, WatchLeader,
+    RecordJob, RecordJobResult, RecordedJob, RenewLease, SourceSplit, WatchLeader,
 };
 
 const MASTER: Address = Address::MASTER;
@@ -153,8 +156,10 @@ fn committables(name: &str) -> Vec<Committable> {
     vec![Committable { pending: format!(".pending/{name}"), target: name.to_owned() }]
 }
 
-fn job() -> JobRecord {
-    JobRecord { name: "job".to_owned(), arguments: Vec::new(), fingerprint: 7 }
+fn job() -> RecordedJob {
+    let record = JobRecord { name: "job".to_owned(), arguments: Vec::new(), fingerprint: 7 };
+    let split = SourceSplit { id: 0, payload: Bytes::from_static(b"a file") };
+    RecordedJob { record, splits: [(JobVertexId(0), vec![split])].into() }
 }
 
 fn changed(leader: Option<(ProcessId, u64)>, result: Option<JobResult>) -> Message {
@@ -383,7 +388,7 @@ fn a_new_file_that_was_not_completed_is_passed_over() {
     let mut bench = fresh();
     bench.token(10);
     let mut files = bench.files.clone();
-    files.insert("default/ha/journal.2".to_owned(), b"RVNTHAJL\x01".to_vec());
+    files.insert("default/ha/journal.2".to_owned(), b"RVNTHAJL\x02".to_vec());
     let mut bench = Bench::start(files);
     assert_eq!(bench.token(11), 2);
     assert_eq!(bench.newest(), "default/ha/journal.3");

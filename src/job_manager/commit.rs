@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use crate::actor::{DiskOpId, ExitStatus, Outbox, Purpose};
 use crate::connectors::PENDING_DIRECTORY;
 use crate::disk::{DiskErrorKind, DiskOp, DiskOutput, DiskResult, Volume};
-use crate::ids::Address;
+use crate::ids::{Address, JobVertexId};
 use crate::message::{ClearJobEvents, CommitDecision, Committable, JobOutcome, JobTerminated};
 use crate::note::Note;
 use crate::scheduler::SubtaskState;
@@ -24,6 +24,11 @@ pub(super) struct Commit {
 /// What a disk operation is for. Each kind is a step: the next begins when all of one are done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
+    /// Before the job is stored: path number `index` of a source.
+    ListInput {
+        vertex: JobVertexId,
+        index: usize,
+    },
     List,
     /// Rename of a committable, or the proof that an earlier leader has renamed it.
     Publish(usize),
@@ -84,6 +89,9 @@ impl JobMaster {
 
     pub(super) fn disk_completed(&mut self, op: DiskOpId, result: DiskResult, out: &mut Outbox) {
         let Some(step) = self.disk.complete(op) else { return };
+        if let Step::ListInput { vertex, index } = step {
+            return self.input_listed(vertex, index, result, out);
+        }
         if let Step::ListLeftovers | Step::Delete = step {
             return self.cleaned(result, out);
         }
@@ -149,7 +157,7 @@ impl JobMaster {
                 self.enter(Phase::RecordingResult { outcome }, out);
                 self.ask_high_availability(out);
             }
-            Step::ListLeftovers | Step::Delete => {}
+            Step::ListInput { .. } | Step::ListLeftovers | Step::Delete => {}
         }
     }
 

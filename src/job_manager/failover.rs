@@ -6,7 +6,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::actor::{Outbox, Time};
-use crate::coordinator::SourceCoordinator;
 use crate::ids::{Address, ExecutionAttemptId, ExecutionVertexId, ProcessId, ResultPartitionId};
 use crate::job_event::JobEvent;
 use crate::message::{CancelTask, JobOutcome};
@@ -61,10 +60,10 @@ impl JobMaster {
         }
         let all = self.execution.subtasks().map(|(id, _)| id).collect();
         self.reset_subtasks(&all, out);
-        for (&vertex, coordinator) in &mut self.coordinators {
-            if let Some(source) = &self.execution.graph.vertex(vertex).source {
-                *coordinator = SourceCoordinator::new(source.as_ref());
+        for vertex in self.coordinators.keys().copied().collect::<Vec<_>>() {
+            if let Some(mut coordinator) = self.new_coordinator(vertex) {
                 coordinator.set_parallelism(self.execution.parallelism(vertex).unwrap_or(1));
+                self.coordinators.insert(vertex, coordinator);
             }
         }
         self.unrecovered.clear();
@@ -90,7 +89,8 @@ impl JobMaster {
     /// when it does; who asked for the commit decision cannot take it back.
     pub(super) fn cancel(&mut self, out: &mut Outbox) {
         match self.phase {
-            Phase::RecordingJob
+            Phase::EnumeratingSplits(_)
+            | Phase::RecordingJob
             | Phase::OpeningStore
             | Phase::Reconciling
             | Phase::LoggingRecovery { .. }

@@ -7,7 +7,7 @@ use crate::actor::{ExitStatus, Outbox, Time};
 use crate::ids::Address;
 use crate::message::{
     Contend, DecideCommit, JobRecord, JobResult, LeadershipGranted, OpenJobEventStore, RecordJob,
-    RecordJobResult, RenewLease,
+    RecordJobResult, RecordedJob, RenewLease,
 };
 use crate::note::Note;
 use crate::scheduler::RestartBackoff;
@@ -34,7 +34,7 @@ impl JobMaster {
         out.set_timer(RENEW_LEASE, now + self.boot.config.session_timeout / 3);
         out.set_timer(HEARTBEAT, now + self.boot.config.heartbeat_interval);
         out.note(Note::LeadershipAcquired { token: self.token });
-        if let Some(job) = &message.job
+        if let Some(job) = message.job.as_ref().map(|job| &job.record)
             && *job != *self.record
         {
             out.exit(ExitStatus::Failure(format!(
@@ -47,14 +47,13 @@ impl JobMaster {
             )));
             return;
         }
+        let is_recorded = message.job.is_some();
+        self.splits = message.job.map_or_else(Default::default, |job| job.splits);
         match message.result {
             Some(JobResult::Clean(outcome)) => self.clean_up(outcome, out),
             Some(JobResult::Dirty(decision)) => self.commit_decided(decision, out),
-            None if message.job.is_some() => self.job_recorded(now, out),
-            None => {
-                self.enter(Phase::RecordingJob, out);
-                self.ask_high_availability(out);
-            }
+            None if is_recorded => self.job_recorded(now, out),
+            None => self.enumerate_splits(out),
         }
         if self.cancel_asked {
             self.cancel(out);
@@ -96,7 +95,8 @@ impl JobMaster {
         let token = self.token;
         match &self.phase {
             Phase::RecordingJob => {
-                let job = JobRecord::clone(&self.record);
+                let record = JobRecord::clone(&self.record);
+                let job = RecordedJob { record, splits: self.splits.clone() };
                 out.send(Address::HIGH_AVAILABILITY, RecordJob { token, job });
             }
             Phase::DecidingCommit { decision } => {

@@ -3,10 +3,11 @@
 //! when the job commits, and it never waits: whatever takes time comes back as an event.
 //!
 //! A leader lives through phases, each in a file of its own: `leadership` (until the fencing
-//! token), `recovery` (replay, and waiting for partitions), `scheduling` and `failover` (running),
+//! token), `enumeration` (what there is to read, once per job), `recovery` (replay, and waiting for partitions), `scheduling` and `failover` (running),
 //! `commit` (making the output visible). `workers` keeps the TaskManagers.
 
 mod commit;
+mod enumeration;
 mod failover;
 mod leadership;
 mod recording;
@@ -26,12 +27,15 @@ use crate::api::Program;
 use crate::coordinator::{SnapshotPause, SourceCoordinator};
 use crate::graph::JobGraph;
 use crate::ids::{ActorId, Address, FencingToken, JobVertexId};
-use crate::message::{CommitDecision, JobOutcome, JobRecord, JobStatus, JobStatusReport, Message};
+use crate::message::{
+    CommitDecision, JobOutcome, JobRecord, JobStatus, JobStatusReport, Message, SourceSplit,
+};
 use crate::note::Note;
 use crate::planted::{PlantedBug, is_planted};
 use crate::scheduler::{ExecutionGraph, PartitionTracker, RestartBackoff, SlotPool};
 
 use commit::Commit;
+use enumeration::Enumeration;
 use recording::Recording;
 use shuffle_master::ShuffleMaster;
 use workers::Workers;
@@ -47,6 +51,8 @@ const RESTART: TimerId = TimerId(5);
 pub struct JobMaster {
     boot: Boot,
     record: Arc<JobRecord>,
+    /// Of sources whose splits follow from files: as they are stored with the job.
+    splits: BTreeMap<JobVertexId, Vec<SourceSplit>>,
     /// Zero until this incarnation leads.
     token: FencingToken,
     phase: Phase,
@@ -74,6 +80,8 @@ pub struct JobMaster {
 enum Phase {
     /// Does not lead yet.
     Contending,
+    /// Waits for the lists of files that sources want to read.
+    EnumeratingSplits(Enumeration),
     /// Waits for the HA service to store the job.
     RecordingJob,
     /// Waits for the event store to be read and opened, at most as long as for partitions.
@@ -129,6 +137,7 @@ impl JobMaster {
         Self {
             boot: boot.clone(),
             record: Arc::new(record),
+            splits: BTreeMap::new(),
             token: FencingToken::default(),
             phase: Phase::Contending,
             execution: ExecutionGraph::new(graph),
@@ -154,7 +163,9 @@ impl JobMaster {
 
     fn status(&self) -> JobStatus {
         match &self.phase {
-            Phase::Contending | Phase::RecordingJob | Phase::OpeningStore => JobStatus::Created,
+            Phase::Contending | Phase::EnumeratingSplits(_) | Phase::RecordingJob | Phase::OpeningStore => {
+                JobStatus::Created
+            }
             Phase::Reconciling | Phase::LoggingRecovery { .. } => JobStatus::Reconciling,
             Phase::Running if self.restart_at.is_some() => JobStatus::Restarting,
             Phase::Running => JobStatus::Running,

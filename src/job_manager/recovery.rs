@@ -11,7 +11,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::actor::{Outbox, Time};
-use crate::coordinator::SourceCoordinator;
 use crate::ids::{ExecutionVertexId, JobVertexId, ProcessId, ResultPartitionId};
 use crate::job_event::{Finish, JobEvent, Replay};
 use crate::note::Note;
@@ -89,8 +88,10 @@ impl JobMaster {
     }
 
     pub(super) fn create_coordinator(&mut self, vertex: JobVertexId) {
-        if let Some(source) = &self.execution.graph.vertex(vertex).source {
-            self.coordinators.entry(vertex).or_insert_with(|| SourceCoordinator::new(source.as_ref()));
+        if !self.coordinators.contains_key(&vertex)
+            && let Some(coordinator) = self.new_coordinator(vertex)
+        {
+            self.coordinators.insert(vertex, coordinator);
         }
     }
 

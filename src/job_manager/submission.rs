@@ -3,6 +3,7 @@
 //! to it.
 
 use crate::config::{Configuration, RestartStrategy};
+use crate::connectors::check_path;
 use crate::disk::Volume;
 use crate::graph::JobGraph;
 
@@ -26,6 +27,7 @@ pub fn check(config: &Configuration, graph: &JobGraph, volumes: &[Volume]) -> Re
                     restart-strategy.exponential-delay.max-backoff: make it shorter"
             .to_owned());
     }
+    check_input(graph, volumes)?;
     if config.job_recovery_enabled { check_recovery(config, graph, volumes) } else { Ok(()) }
 }
 
@@ -34,6 +36,23 @@ fn only(value: &str, key: &str, only: &str, what: &str) -> Result<(), String> {
         return Ok(());
     }
     Err(format!("{key} is {value}, with or without {RECOVERY}: set it to {only}, there is no other {what}"))
+}
+
+/// What sources want to read is on a volume that the JobManager can list.
+fn check_input(graph: &JobGraph, volumes: &[Volume]) -> Result<(), String> {
+    for vertex in &graph.vertices {
+        let paths = vertex.source.as_ref().map_or_else(Vec::new, |source| source.paths());
+        if !paths.is_empty() && !volumes.contains(&Volume::Input) {
+            return Err(format!(
+                "'{}' reads files, but the JobManager has no volume 'input': start it with --input DIR",
+                vertex.name
+            ));
+        }
+        for path in &paths {
+            check_path(path).map_err(|problem| format!("'{}': {problem}", vertex.name))?;
+        }
+    }
+    Ok(())
 }
 
 fn check_recovery(config: &Configuration, graph: &JobGraph, volumes: &[Volume]) -> Result<(), String> {
@@ -67,7 +86,7 @@ mod tests {
     use crate::actor::Boot;
     use crate::api::{DataStream, FunctionError, Out, Program, SourceFunction, StreamExecutionEnvironment};
     use crate::config::JobArguments;
-    use crate::connectors::{CsvSink, NumberSequenceSource, Sink};
+    use crate::connectors::{CsvSink, NumberSequenceSource, Sink, Source};
     use crate::ids::{ProcessId, SessionId};
     use crate::job_manager::JobMaster;
     use crate::operators::OperatorContext;
@@ -127,10 +146,53 @@ mod tests {
                 env.add_source("count", Count).map(|number| Row { number }).sink_to(CsvSink::new("out"));
                 Ok(())
             })
+            .register("file", "Reads a file.", |env, _| {
+                one_file(env, "logs");
+                Ok(())
+            })
+            .register("absolute", "Reads a file by its absolute path.", |env, _| {
+                one_file(env, "/data/logs");
+                Ok(())
+            })
             .register("appending", "Appends.", |env, _| {
                 rows(env).sink_to(Appending(CsvSink::new("out")));
                 Ok(())
             })
+    }
+
+    /// Reads one file, of which it says only the path.
+    struct OneFile(&'static str);
+
+    impl Source for OneFile {
+        type Record = i64;
+        type Split = ();
+
+        fn splits(&self) -> Vec<()> {
+            vec![]
+        }
+
+        fn paths(&self) -> Vec<String> {
+            vec![self.0.to_owned()]
+        }
+
+        async fn read(&self, (): (), _: &Out<i64>) -> Result<(), FunctionError> {
+            Ok(())
+        }
+    }
+
+    fn one_file(env: &mut StreamExecutionEnvironment, path: &'static str) {
+        env.from_source("file", OneFile(path)).map(|number| Row { number }).sink_to(CsvSink::new("out"));
+    }
+
+    #[test]
+    fn files_need_an_input_volume_and_paths_on_it() {
+        assert_eq!(refusal("file", &[], &ALL), None);
+        let volumes = [Volume::Local, Volume::Ha, Volume::Output];
+        assert_refused(
+            refusal("file", &[], &volumes),
+            &["'Source: file", "no volume 'input'", "--input DIR"],
+        );
+        assert_refused(refusal("absolute", &[], &ALL), &["'/data/logs'", "such as 'logs/2024'"]);
     }
 
     const ALL: [Volume; 5] = [Volume::Local, Volume::Scratch, Volume::Ha, Volume::Output, Volume::Input];

@@ -5,6 +5,7 @@ mod adaptive;
 mod cancel;
 mod commit;
 mod coordinators;
+mod enumeration;
 mod failures;
 mod late_workers;
 mod recovery;
@@ -26,7 +27,7 @@ use crate::ids::{
 use crate::job_event::{Finish, JobEvent, Replay};
 use crate::message::{
     CommitDecided, CommitDecision, Committable, HeartbeatResponse, IndexRange, IoMetrics, JobOutcome,
-    JobResult, JobResultRecorded, LeadershipGranted, PartitionReport, PartitionWithMetrics,
+    JobResult, JobResultRecorded, LeadershipGranted, PartitionReport, PartitionWithMetrics, RecordedJob,
     RegisterTaskManager, RequestSplit, SourceSplit, TaskFailure, TaskState, UpdateTaskExecutionState,
 };
 use crate::task::{TaskBody, TaskBodyFactory, TaskContext};
@@ -233,8 +234,13 @@ impl Fixture {
         self.sent(|_, message| Some(message.kind()))
     }
 
+    /// What an earlier leader of this job stored.
+    fn recorded_job(&self) -> RecordedJob {
+        RecordedJob { record: JobRecord::clone(&self.master.record), splits: BTreeMap::new() }
+    }
+
     fn grant(&mut self, job: bool, result: Option<JobResult>) {
-        let job = job.then(|| JobRecord::clone(&self.master.record));
+        let job = job.then(|| self.recorded_job());
         let granted = LeadershipGranted { token: NOW, session: SessionId(3), job, result };
         self.tell(Address::HIGH_AVAILABILITY, granted);
     }

@@ -147,8 +147,10 @@ impl JobMaster {
         if let Some(worker) = self.workers.registered.get_mut(&process) {
             worker.reported = true;
         }
-        let before_recovery_ends =
-            matches!(self.phase, Phase::RecordingJob | Phase::OpeningStore | Phase::Reconciling);
+        let before_recovery_ends = matches!(
+            self.phase,
+            Phase::EnumeratingSplits(_) | Phase::RecordingJob | Phase::OpeningStore | Phase::Reconciling
+        );
         if before_recovery_ends {
             let partitions = message.partitions.into_iter();
             let (partitions, foreign): (Vec<_>, Vec<_>) =

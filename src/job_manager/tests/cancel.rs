@@ -16,6 +16,10 @@ fn in_phase(phase: &str) -> Fixture {
     let options = [("restart-strategy.type", "fixed-delay")];
     let mut fixture = Fixture::new(&options);
     match phase {
+        "enumerating the splits" => {
+            fixture = enumeration::leader(&options);
+            fixture.grant(false, None);
+        }
         "recording the job" => {
             fixture.event(Event::Start);
             fixture.grant(false, None);
@@ -48,6 +52,7 @@ fn in_phase(phase: &str) -> Fixture {
 #[test]
 fn b50_a_job_is_cancelled_in_every_phase_before_its_commit_was_asked_for() {
     for (phase, tasks) in [
+        ("enumerating the splits", 0),
         ("recording the job", 0),
         ("opening the store", 0),
         ("reconciling", 0),

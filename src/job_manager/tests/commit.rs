@@ -82,7 +82,8 @@ fn b33_what_every_finished_subtask_wants_committed_is_decided_also_what_an_earli
 fn a_second_job_is_refused_with_what_to_do() {
     let mut fixture = Fixture::new(&[]);
     fixture.event(Event::Start);
-    let other = JobRecord { name: "three".to_owned(), arguments: vec![], fingerprint: 3 };
+    let record = JobRecord { name: "three".to_owned(), arguments: vec![], fingerprint: 3 };
+    let other = RecordedJob { record, splits: BTreeMap::new() };
     let granted = LeadershipGranted { token: NOW, session: SessionId(3), job: Some(other), result: None };
     fixture.tell(Address::HIGH_AVAILABILITY, granted);
     let Some(Effect::Exit(ExitStatus::Failure(reason))) = fixture.effects.last() else {
