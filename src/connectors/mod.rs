@@ -22,15 +22,22 @@ mod header;
 mod number_sequence;
 mod part_file;
 mod print_sink;
+mod reader_context;
+mod text;
 mod tpch;
 
 pub use collect_sink::{COLLECT_DIRECTORY, CollectSink, CollectedError, CollectedPart};
 pub use csv_sink::CsvSink;
 pub use date::Date;
 pub(crate) use files::check_path;
-pub use files::is_hidden;
+pub use files::{DEFAULT_SPLIT_BYTES, FileSourceSplit, is_hidden};
 pub use number_sequence::NumberSequenceSource;
 pub use print_sink::{PRINT_DIRECTORY, PrintSink, print_order, print_prefix};
+pub use reader_context::SourceReaderContext;
+pub use text::{
+    BadLines, CsvFormat, CsvSource, FileError, JsonLinesFormat, JsonLinesSource, LINE_BYTES_MAX, LineFormat,
+    LineParser, LineSource, TextLineFormat, TextLineSource,
+};
 pub use tpch::{LineItem, TpchLineItemSource};
 
 /// Where sinks keep what is not committed, on the output volume. All files lie in the directory
@@ -77,6 +84,7 @@ pub trait Source: Send + Sync + 'static {
     fn read(
         &self,
         split: Self::Split,
+        context: &SourceReaderContext,
         out: &Out<Self::Record>,
     ) -> impl Future<Output = Result<(), FunctionError>>;
 }

@@ -4,7 +4,7 @@ use crate::api::FunctionError;
 use crate::coordinator::SplitAssignment;
 use crate::operators::Out;
 
-use super::Source;
+use super::{Source, SourceReaderContext};
 
 /// The numbers `from..to`, cut into `splits` pieces whose lengths differ by at most one; longer
 /// pieces come first. Pieces may be empty.
@@ -60,7 +60,12 @@ impl Source for NumberSequenceSource {
         self.batch_snapshots
     }
 
-    async fn read(&self, (from, to): (i64, i64), out: &Out<i64>) -> Result<(), FunctionError> {
+    async fn read(
+        &self,
+        (from, to): (i64, i64),
+        _: &SourceReaderContext,
+        out: &Out<i64>,
+    ) -> Result<(), FunctionError> {
         for number in from..to {
             out.collect(number).await;
         }

@@ -9,7 +9,7 @@ use tpchgen::text::TextPool;
 use crate::api::FunctionError;
 use crate::operators::Out;
 
-use super::{Date, Source};
+use super::{Date, Source, SourceReaderContext};
 
 /// A row of LINEITEM. Columns are those of the TPC-H specification without their prefix `l_`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,7 +84,12 @@ impl Source for TpchLineItemSource {
         (1..=self.parts).collect()
     }
 
-    async fn read(&self, part: u32, out: &Out<LineItem>) -> Result<(), FunctionError> {
+    async fn read(
+        &self,
+        part: u32,
+        _: &SourceReaderContext,
+        out: &Out<LineItem>,
+    ) -> Result<(), FunctionError> {
         if part == 0 || part > self.parts {
             return Err(format!("there is no part {part} of {}", self.parts).into());
         }

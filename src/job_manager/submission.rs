@@ -86,7 +86,7 @@ mod tests {
     use crate::actor::Boot;
     use crate::api::{DataStream, FunctionError, Out, Program, SourceFunction, StreamExecutionEnvironment};
     use crate::config::JobArguments;
-    use crate::connectors::{CsvSink, NumberSequenceSource, Sink, Source};
+    use crate::connectors::{CsvSink, NumberSequenceSource, Sink, Source, SourceReaderContext};
     use crate::ids::{ProcessId, SessionId};
     use crate::job_manager::JobMaster;
     use crate::operators::OperatorContext;
@@ -175,7 +175,7 @@ mod tests {
             vec![self.0.to_owned()]
         }
 
-        async fn read(&self, (): (), _: &Out<i64>) -> Result<(), FunctionError> {
+        async fn read(&self, (): (), _: &SourceReaderContext, _: &Out<i64>) -> Result<(), FunctionError> {
             Ok(())
         }
     }

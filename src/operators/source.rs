@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::api::SourceFunction;
-use crate::connectors::Source;
+use crate::connectors::{Source, SourceReaderContext};
 
 use super::Head;
 use super::output::{Failure, Out};
@@ -16,12 +16,13 @@ pub fn read_source<S: Source>(source: Arc<S>) -> Head {
         Box::pin(async move {
             let failure = Failure::default();
             let out = Out::open(&context, &failure, push.typed::<S::Record>())?;
+            let reader = SourceReaderContext::new(&context);
             while let Some(split) = context.task().next_split().await {
                 let id = split.id;
                 let split = postcard::from_bytes::<S::Split>(&split.payload)
                     .map_err(|error| context.error(format_args!("split {id} cannot be decoded: {error}")))?;
                 failure
-                    .unless(source.read(split, &out))
+                    .unless(source.read(split, &reader, &out))
                     .await?
                     .map_err(|error| context.error(format_args!("split {id} cannot be read: {error}")))?;
             }

@@ -308,7 +308,7 @@ fn a_cut_flushes_and_ends_the_file_and_the_next_event_begins_another() {
     fixture.write(3);
     assert_eq!(fixture.operations, ["create", "append", "sync", "sync-directory"]);
     assert_eq!(fixture.names(), ["events.1.0", "events.1.1"]);
-    assert_eq!(fixture.durable(), []);
+    assert_eq!(fixture.durable(), [0_u64; 0]);
     fixture.fire(FLUSH);
     assert_eq!(fixture.durable(), [3]);
     assert_eq!(fixture.replayed().events, [event(1), event(2), event(3)]);

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::api::{FunctionError, Out};
-use crate::connectors::Source;
+use crate::connectors::{Source, SourceReaderContext};
 use crate::coordinator::SplitAssignment;
 
 use super::row::Row;
@@ -58,7 +58,7 @@ impl Source for RowSource {
         self.options.snapshots
     }
 
-    async fn read(&self, piece: Piece, out: &Out<Row>) -> Result<(), FunctionError> {
+    async fn read(&self, piece: Piece, _: &SourceReaderContext, out: &Out<Row>) -> Result<(), FunctionError> {
         for offset in 0..piece.rows {
             out.collect(Row::generate(self.number, piece.split, offset, self.options.keys.max(1))).await;
         }

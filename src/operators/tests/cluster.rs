@@ -9,7 +9,8 @@ use bytes::Bytes;
 use crate::actor::{Actor, Boot, DiskOpId, Effect, Event, Outbox, Time};
 use crate::api::{Program, StreamExecutionEnvironment};
 use crate::config::{Configuration, JobArguments, MemorySize};
-use crate::disk::{DiskOp, DiskOutput, Volume};
+use crate::coordinator::SplitEnumeratorFactory;
+use crate::disk::{DirectoryEntry, DiskOp, DiskOutput, Volume};
 use crate::graph::{JobGraph, JobVertex};
 use crate::ids::{
     Address, ExecutionAttemptId, ExecutionVertexId, FencingToken, IntermediateDataSetId, ProcessId,
@@ -125,6 +126,22 @@ impl Cluster {
         self
     }
 
+    /// Puts a file on the input volume.
+    pub fn with_input(mut self, path: &str, bytes: impl Into<Vec<u8>>) -> Self {
+        self.disk.insert((Volume::Input, path.to_owned()), bytes.into());
+        self
+    }
+
+    /// The splits of a source, from the files that it asks for.
+    fn splits(&self, source: &dyn SplitEnumeratorFactory) -> Vec<SourceSplit> {
+        let files = source.paths().into_iter().map(|path| DirectoryEntry {
+            length: self.disk[&(Volume::Input, path.clone())].len() as u64,
+            path,
+        });
+        let files: Vec<DirectoryEntry> = files.collect();
+        if files.is_empty() { source.splits() } else { source.splits_of(&files) }
+    }
+
     /// Runs the job to its end or to the first failure of a task.
     pub fn finish(mut self) -> Result<Outcome, TaskFailure> {
         let graph = Arc::clone(&self.graph);
@@ -152,7 +169,7 @@ impl Cluster {
     fn run_vertex(&mut self, vertex: &JobVertex) -> Result<(), TaskFailure> {
         let parallelism = self.parallelism[vertex.id.0 as usize];
         let mut splits: VecDeque<SourceSplit> =
-            vertex.source.as_ref().map_or_else(Vec::new, |source| source.splits()).into();
+            vertex.source.as_ref().map_or_else(Vec::new, |source| self.splits(source.as_ref())).into();
         let mut tasks: Vec<Running> = (0..parallelism).map(|subtask| self.deploy(vertex, subtask)).collect();
         // One event for each task in turn, so that they share the splits.
         while tasks.iter().any(|task| !task.inbox.is_empty()) {
@@ -267,14 +284,14 @@ impl Cluster {
             DiskOp::Append { path, bytes } => {
                 self.disk.get_mut(&(volume, path)).unwrap().extend_from_slice(&bytes);
             }
-            DiskOp::Sync { .. } | DiskOp::SyncDirectory { .. } | DiskOp::Close { .. } => {}
             DiskOp::ReadRange { path, offset, length } => {
                 let file = &self.disk[&(volume, path)];
                 let end = file.len().min((offset + length) as usize);
-                let bytes = Bytes::copy_from_slice(&file[offset as usize..end]);
-                task.inbox.push_back(Event::Disk { op, result: Ok(DiskOutput::Data(bytes)) });
-                return;
+                let bytes = Bytes::copy_from_slice(&file[end.min(offset as usize)..end]);
+                let result = Ok(DiskOutput::Data(bytes));
+                return task.inbox.push_back(Event::Disk { op, result });
             }
+            DiskOp::Sync { .. } | DiskOp::SyncDirectory { .. } | DiskOp::Close { .. } => {}
             DiskOp::Delete { path } => {
                 self.disk.remove(&(volume, path)).expect("a file is deleted once");
             }

@@ -6,7 +6,7 @@ use std::task::Poll;
 
 use super::{Cluster, Row, row};
 use crate::api::{FunctionError, Out, Records, StreamExecutionEnvironment};
-use crate::connectors::{CsvSink, NumberSequenceSource, Source};
+use crate::connectors::{CsvSink, NumberSequenceSource, Source, SourceReaderContext};
 
 fn failure(describe: impl FnOnce(&mut StreamExecutionEnvironment)) -> String {
     let failure = Cluster::new(describe).finish().err().expect("the job should fail");
@@ -70,7 +70,7 @@ impl Source for Broken {
         vec![1, 2]
     }
 
-    async fn read(&self, split: u8, out: &Out<i64>) -> Result<(), FunctionError> {
+    async fn read(&self, split: u8, _: &SourceReaderContext, out: &Out<i64>) -> Result<(), FunctionError> {
         out.collect(i64::from(split)).await;
         if split == 2 { Err("the disk is gone".into()) } else { Ok(()) }
     }
