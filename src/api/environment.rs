@@ -7,14 +7,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde::Serialize;
 
-use crate::connectors::Source;
+use crate::connectors::{CollectionSource, Source};
 use crate::coordinator::{SplitAssignment, SplitEnumeratorFactory};
 use crate::disk::DirectoryEntry;
 use crate::graph::{Determinacy, GraphError, JobGraph, NodeKind, StreamGraph, StreamNode};
 use crate::message::SourceSplit;
 use crate::operators::{RecordType, read_source, run_source};
 
-use super::{DataStream, SourceFunction};
+use super::{DataStream, Record, SourceFunction};
 
 /// Collects the description of one job (Flink's class of this name).
 #[derive(Default)]
@@ -59,6 +59,35 @@ impl StreamExecutionEnvironment {
         };
         let node = StreamNode::new(format!("Source: {name}"), kind, RecordType::of::<S::Record>());
         DataStream::of_node(&self.graph, node)
+    }
+
+    /// The records of a list, in its order, as one subtask. They go along with the job's graph: this is
+    /// for examples, tests and small tables. A list in several splits is read by
+    /// [`CollectionSource`] and [`Self::from_source`].
+    ///
+    /// ```
+    /// # use revenant::api::{StreamExecutionEnvironment};
+    /// # use revenant::connectors::CsvSink;
+    /// # use serde::{Deserialize, Serialize};
+    /// #[derive(Clone, Serialize, Deserialize)]
+    /// struct Word {
+    ///     word: String,
+    ///     length: usize,
+    /// }
+    ///
+    /// let mut env = StreamExecutionEnvironment::new();
+    /// env.from_collection("words", ["to", "be"].map(str::to_owned))
+    ///     .map(|word| Word { length: word.len(), word })
+    ///     .sink_to(CsvSink::new("words"));
+    /// assert_eq!(env.job_graph("words")?.vertices[0].name, "Source: words -> Map -> Sink: csv");
+    /// # Ok::<(), revenant::graph::GraphError>(())
+    /// ```
+    pub fn from_collection<T: Record + Send + Sync>(
+        &mut self,
+        name: &str,
+        items: impl IntoIterator<Item = T>,
+    ) -> DataStream<T> {
+        self.from_source(name, CollectionSource::new(items)).set_parallelism(1)
     }
 
     /// The records of a function that emits them all, as one subtask; the operator is called

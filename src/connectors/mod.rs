@@ -15,6 +15,7 @@ use crate::operators::{OperatorContext, Out};
 use crate::task::BodyError;
 
 mod collect_sink;
+mod collection;
 mod csv_sink;
 mod date;
 mod files;
@@ -27,6 +28,7 @@ mod text;
 mod tpch;
 
 pub use collect_sink::{COLLECT_DIRECTORY, CollectSink, CollectedError, CollectedPart};
+pub use collection::CollectionSource;
 pub use csv_sink::CsvSink;
 pub use date::Date;
 pub(crate) use files::check_path;
