@@ -57,7 +57,7 @@ impl<T: Record + Debug> Sink<T> for PrintSink {
     }
 
     fn writer(&self, context: &OperatorContext) -> PrintWriter {
-        PrintWriter { file: PartFile::new(context, &self.directory()) }
+        PrintWriter { file: PartFile::new(context, &self.directory(), "") }
     }
 }
 
