@@ -26,7 +26,7 @@ mod part_file;
 mod print_sink;
 mod reader_context;
 mod text;
-mod tpch;
+pub mod tpch;
 
 pub use collect_sink::{COLLECT_DIRECTORY, CollectSink, CollectedError, CollectedPart};
 pub use collection::CollectionSource;
@@ -42,7 +42,7 @@ pub use text::{
     BadLines, CsvFormat, CsvSource, FileError, JsonLinesFormat, JsonLinesSource, LINE_BYTES_MAX, LineFormat,
     LineParser, LineSource, TextLineFormat, TextLineSource,
 };
-pub use tpch::{LineItem, TpchLineItemSource};
+pub use tpch::{LineItem, TpchLineItemSource, TpchSource};
 
 /// Where sinks keep what is not committed, on the output volume. All files lie in the directory
 /// itself, so that their entries are durable after a sync of it.
