@@ -51,7 +51,11 @@ impl<T: Record> Sink<T> for CollectSink<T> {
     }
 
     fn writer(&self, context: &OperatorContext) -> CollectWriter<T> {
-        CollectWriter { file: PartFile::new(context, &self.directory(), ""), begun: false, record: PhantomData }
+        CollectWriter {
+            file: PartFile::new(context, &self.directory(), ""),
+            begun: false,
+            record: PhantomData,
+        }
     }
 }
 

@@ -112,7 +112,9 @@ fn apply(stage: &Stage, gates: &[&[Row]]) -> Result<Vec<Row>, String> {
         let key = rows[0].key;
         let mut results = window(&stage.operation, rows);
         if stage.operation == Operation::Count {
-            results.iter_mut().for_each(|row| row.key = key);
+            for row in &mut results {
+                row.key = key;
+            }
         }
         results
     };
