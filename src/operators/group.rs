@@ -28,6 +28,12 @@ impl<T: Record> Group<T> {
         Some(Self { key, first: Some(record), rest, next: None, ended: false })
     }
 
+    /// The next record if it is at hand.
+    #[inline]
+    pub fn buffered(&mut self) -> Option<T> {
+        self.first.take().or_else(|| self.rest.buffered_of(&self.key))
+    }
+
     pub async fn next(&mut self) -> Result<Option<T>, BodyError> {
         if let Some(first) = self.first.take() {
             return Ok(Some(first));

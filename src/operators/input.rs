@@ -1,7 +1,9 @@
 //! Decoding of input: buffers are whole postcard records, one behind the other. Bytes that are no
 //! record fail the task with the operator's name.
 
+use std::future::Future;
 use std::marker::PhantomData;
+use std::pin::Pin;
 
 use bytes::Bytes;
 
@@ -11,15 +13,26 @@ use crate::task::BodyError;
 use super::OperatorContext;
 use super::chain::Push;
 
-/// Takes the next record from a buffer.
+/// Takes the next record from a buffer, with the length of its encoding.
+#[inline]
 pub(super) fn decode<T: Record>(context: &OperatorContext, buffer: &[u8]) -> Result<(T, usize), BodyError> {
-    let (record, rest) = postcard::take_from_bytes::<T>(buffer)
-        .map_err(|error| context.error(format_args!("an input record cannot be decoded: {error}")))?;
+    take(buffer).ok_or_else(|| error_of::<T>(context, buffer))
+}
+
+#[inline]
+fn take<T: Record>(buffer: &[u8]) -> Option<(T, usize)> {
+    let (record, rest) = postcard::take_from_bytes::<T>(buffer).ok()?;
     let length = buffer.len() - rest.len();
-    if length == 0 {
-        return Err(context.error("an input buffer holds bytes, but its records have none"));
+    (length > 0).then_some((record, length))
+}
+
+/// Why no record can be taken.
+#[cold]
+fn error_of<T: Record>(context: &OperatorContext, buffer: &[u8]) -> BodyError {
+    match postcard::take_from_bytes::<T>(buffer) {
+        Err(error) => context.error(format_args!("an input record cannot be decoded: {error}")),
+        Ok(_) => context.error("an input buffer holds bytes, but its records have none"),
     }
-    Ok((record, length))
 }
 
 /// The head of a chain of push operators.
@@ -29,13 +42,14 @@ pub(super) async fn read_input<T: Record>(
 ) -> Result<(), BodyError> {
     push.open()?;
     while let Some(buffer) = context.task().next_buffer().await {
-        let mut at = 0;
+        let (mut at, mut records) = (0, 0);
         while at < buffer.bytes.len() {
             let (record, length) = decode(&context, &buffer.bytes[at..])?;
             at += length;
-            context.task().count_records_in(1);
+            records += 1;
             push.push(record)?;
         }
+        context.task().count_records_in(records);
         if context.settling_is_due() {
             push.settle().await?;
         }
@@ -52,6 +66,8 @@ pub(super) struct Input<T> {
     /// Of the record that was pulled last; its end is where the next one begins.
     start: usize,
     end: usize,
+    /// Pulled and not yet counted.
+    uncounted: u64,
     ended: bool,
     record: PhantomData<fn() -> T>,
 }
@@ -59,25 +75,51 @@ pub(super) struct Input<T> {
 impl<T: Record> Input<T> {
     pub fn new(context: &OperatorContext) -> Self {
         let context = context.clone();
-        Self { context, buffer: Bytes::new(), start: 0, end: 0, ended: false, record: PhantomData }
+        let (buffer, record) = (Bytes::new(), PhantomData);
+        Self { context, buffer, start: 0, end: 0, uncounted: 0, ended: false, record }
     }
 
     /// The next record; `None` after the last one, however often it is asked.
     pub async fn next(&mut self) -> Result<Option<T>, BodyError> {
-        while self.end == self.buffer.len() {
-            if self.ended {
-                return Ok(None);
-            }
-            match self.context.task().next_buffer().await {
-                Some(next) => (self.buffer, self.start, self.end) = (next.bytes, 0, 0),
-                None => self.ended = true,
-            }
+        match self.buffered() {
+            Some(record) => Ok(Some(record)),
+            None => self.next_of_another_buffer().await,
         }
-        let (record, length) = decode(&self.context, &self.buffer[self.end..])?;
+    }
+
+    /// The next record if it is at hand.
+    #[inline]
+    pub fn buffered(&mut self) -> Option<T> {
+        let (record, length) = take(&self.buffer[self.end..])?;
         self.start = self.end;
         self.end += length;
-        self.context.task().count_records_in(1);
-        Ok(Some(record))
+        self.uncounted += 1;
+        Some(record)
+    }
+
+    /// In a box, so that what is done for every record stays small enough to be inlined.
+    #[cold]
+    fn next_of_another_buffer(&mut self) -> Pin<Box<dyn Future<Output = Result<Option<T>, BodyError>> + '_>> {
+        self.count();
+        Box::pin(async {
+            while self.end == self.buffer.len() {
+                if self.ended {
+                    return Ok(None);
+                }
+                match self.context.task().next_buffer().await {
+                    Some(next) => (self.buffer, self.start, self.end) = (next.bytes, 0, 0),
+                    None => self.ended = true,
+                }
+            }
+            let Some(record) = self.buffered() else {
+                return Err(error_of::<T>(&self.context, &self.buffer[self.end..]));
+            };
+            Ok(Some(record))
+        })
+    }
+
+    fn count(&mut self) {
+        self.context.task().count_records_in(std::mem::take(&mut self.uncounted));
     }
 
     /// The encoding of the record that came last.
@@ -86,7 +128,8 @@ impl<T: Record> Input<T> {
     }
 
     /// Says that no more records are wanted.
-    pub fn close(&self) {
+    pub fn close(&mut self) {
+        self.count();
         if !self.ended {
             self.context.task().close_inputs();
         }

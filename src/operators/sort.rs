@@ -5,6 +5,7 @@
 //! to delete.
 
 use std::cmp::Ordering;
+use std::hint::black_box;
 use std::marker::PhantomData;
 use std::mem::{needs_drop, size_of, take};
 use std::sync::Arc;
@@ -42,6 +43,23 @@ struct Entry<K> {
     /// Of its encoding in the arena.
     start: u32,
     length: u32,
+}
+
+impl<K> Entry<K> {
+    fn encoding<'a>(&self, arena: &'a [u8]) -> &'a [u8] {
+        let start = self.start as usize;
+        &arena[start..start + self.length as usize]
+    }
+}
+
+/// Records whose encodings are looked for at once.
+const AHEAD: usize = 32;
+
+/// Sorted entries lead all over the arena, and waiting for memory would be most of the work: looks at
+/// the encodings of the next entries together, so that the processor waits for all of them at once.
+fn look_ahead<K>(entries: &[Entry<K>], arena: &[u8]) {
+    let next = entries.iter().take(AHEAD);
+    black_box(next.fold(0, |sum, entry| sum ^ arena[entry.start as usize]));
 }
 
 /// Takes the records of a partition.
@@ -104,9 +122,11 @@ impl<T: Record, S: SortBy<T>> Sorter<T, S> {
         self.sort();
         let mut run = RunWriter::create(&self.context, self.begun).await?;
         self.begun += 1;
-        for entry in &self.entries {
-            let start = entry.start as usize;
-            run.write(&self.arena[start..start + entry.length as usize]).await?;
+        for entries in self.entries.chunks(AHEAD) {
+            look_ahead(entries, &self.arena);
+            for entry in entries {
+                run.write(entry.encoding(&self.arena)).await?;
+            }
         }
         self.runs.push(run.finish().await?);
         self.entries.clear();

@@ -77,7 +77,6 @@ impl Encoder {
         }
         let bytes = &self.scratch;
         self.context.task().emit(self.output, subpartition, |buffer| buffer.extend_from_slice(bytes));
-        self.context.task().count_records_out(1);
         self.context.wrote(bytes.len());
         Ok(())
     }

@@ -78,11 +78,13 @@ impl TaskContext {
         self.shared.borrow().outputs.subpartitions(output)
     }
 
-    /// Adds one encoded record to a subpartition: `write` appends the record's bytes to the
+    /// Adds one encoded record to a subpartition, and counts it: `write` appends the record's bytes to the
     /// subpartition's current buffer, and may not use the context. A buffer that is full is written
     /// to the partition's file. Never waits: call [`Self::room`] between input buffers.
     pub fn emit(&self, output: usize, subpartition: u32, write: impl FnOnce(&mut Vec<u8>)) {
-        self.shared.borrow_mut().outputs.emit(output, subpartition, write);
+        let mut shared = self.shared.borrow_mut();
+        shared.outputs.emit(output, subpartition, write);
+        shared.records.records_out += 1;
     }
 
     /// Waits until output that is not yet written is below its limit.

@@ -1,6 +1,8 @@
 //! Runs: sorted records on the scratch volume, each record's encoding behind its length. A run is one
 //! file, written once and read once, in large pieces.
 
+use std::ops::Range;
+
 use bytes::Bytes;
 
 use crate::actor::Purpose;
@@ -36,6 +38,7 @@ impl RunWriter {
         Ok(Self { context: context.clone(), path, length: 0, waiting: Vec::with_capacity(WRITE_BYTES) })
     }
 
+    #[inline]
     pub async fn write(&mut self, encoding: &[u8]) -> Result<(), BodyError> {
         self.waiting.extend_from_slice(&(encoding.len() as u32).to_le_bytes());
         self.waiting.extend_from_slice(encoding);
@@ -80,7 +83,29 @@ impl RunReader {
     }
 
     /// The encoding of the next record. The file is deleted when there is none left.
+    #[inline]
     pub async fn next(&mut self) -> Result<Option<&[u8]>, BodyError> {
+        let place = match self.buffered() {
+            Some(place) => Some(place),
+            None => self.next_of_another_piece().await?,
+        };
+        Ok(place.map(|place| &self.buffer[place]))
+    }
+
+    /// The place of the next record, if all of it is at hand.
+    #[inline]
+    fn buffered(&mut self) -> Option<Range<usize>> {
+        let (header, rest) = self.buffer[self.at..].split_first_chunk::<HEADER>()?;
+        let length = u32::from_le_bytes(*header) as usize;
+        if rest.len() < length {
+            return None;
+        }
+        let start = self.at + HEADER;
+        self.at = start + length;
+        Some(start..self.at)
+    }
+
+    async fn next_of_another_piece(&mut self) -> Result<Option<Range<usize>>, BodyError> {
         if self.at == self.buffer.len() && self.offset == self.run.length {
             let deleted = self.context.task().delete(Volume::Scratch, Purpose::Spill, &self.run.path).await;
             deleted.map_err(|error| self.context.error(error))?;
@@ -89,11 +114,8 @@ impl RunReader {
         self.fill(HEADER).await?;
         let mut header = [0; HEADER];
         header.copy_from_slice(&self.buffer[self.at..self.at + HEADER]);
-        let length = u32::from_le_bytes(header) as usize;
-        self.fill(HEADER + length).await?;
-        let start = self.at + HEADER;
-        self.at = start + length;
-        Ok(Some(&self.buffer[start..self.at]))
+        self.fill(HEADER + u32::from_le_bytes(header) as usize).await?;
+        Ok(self.buffered())
     }
 
     /// Reads until so many bytes of the next record are in the buffer.

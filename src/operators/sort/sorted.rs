@@ -7,7 +7,7 @@ use crate::task::BodyError;
 
 use super::super::input::decode;
 use super::merge::Merge;
-use super::{Entry, OperatorContext, SortBy};
+use super::{AHEAD, Entry, OperatorContext, SortBy, look_ahead};
 
 pub(in super::super) struct Sorted<T, S: SortBy<T>>(Place<T, S>);
 
@@ -25,14 +25,33 @@ impl<T: Record, S: SortBy<T>> Sorted<T, S> {
         Self(Place::Disk(merge))
     }
 
+    /// The next record if it is in memory and has this key.
+    #[inline]
+    pub fn buffered_of(&mut self, key: &S::Key) -> Option<T>
+    where
+        S::Key: PartialEq,
+    {
+        let Place::Memory { context, arena, entries } = &mut self.0 else { return None };
+        let entry = entries.as_slice().first()?;
+        if entry.key != *key {
+            return None;
+        }
+        // What cannot be decoded stays, and is an error for who asks without haste.
+        let (record, _) = decode(context, entry.encoding(arena)).ok()?;
+        entries.next();
+        Some(record)
+    }
+
     /// The next record, with its key.
     pub async fn next(&mut self) -> Result<Option<(S::Key, T)>, BodyError> {
         match &mut self.0 {
             Place::Memory { context, arena, entries } => {
-                let Some(Entry { key, start, length }) = entries.next() else { return Ok(None) };
-                let start = start as usize;
-                let (record, _) = decode(context, &arena[start..start + length as usize])?;
-                Ok(Some((key, record)))
+                if entries.len() % AHEAD == 0 {
+                    look_ahead(entries.as_slice(), arena);
+                }
+                let Some(entry) = entries.next() else { return Ok(None) };
+                let (record, _) = decode(context, entry.encoding(arena))?;
+                Ok(Some((entry.key, record)))
             }
             Place::Disk(merge) => merge.next().await,
         }
