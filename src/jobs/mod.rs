@@ -4,6 +4,7 @@ mod dataflow;
 mod line_items;
 mod lineitem_by_ship_date;
 mod lineitem_totals;
+mod word_count;
 
 use crate::api::{JobError, JobParameters, Program};
 use crate::config::MAX_PARALLELISM;
@@ -22,6 +23,7 @@ pub fn registry() -> Program {
             "Totals of small line items of TPC-H, by aggregate and by reduce, as CSV.",
             lineitem_totals::describe,
         )
+        .register("word-count", "How often each word occurs in text files, as CSV.", word_count::describe)
 }
 
 /// An optional parallelism. Without it, the scheduler decides.

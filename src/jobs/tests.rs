@@ -1,5 +1,7 @@
 //! The jobs' shapes and arguments, and what they write for a small table.
 
+use std::collections::BTreeMap;
+
 use tpchgen::distribution::Distributions;
 use tpchgen::generators::LineItemGenerator;
 use tpchgen::text::TextPool;
@@ -127,4 +129,27 @@ fn without_rows_the_aggregate_says_zero_and_the_reduce_nothing() {
     let outcome = run("lineitem-totals", &[("quantity-below", "1"), ("scale-factor", "0.0001")]);
     assert_eq!(outcome.rows("lineitem-totals/aggregate", 0), ["0,0,0,0"]);
     assert!(outcome.rows("lineitem-totals/reduce", 0).is_empty());
+}
+
+#[test]
+fn words_of_a_file_are_counted_wherever_it_is_cut() {
+    let text = "To be, or not to be:\r\nthat is the question.\n\nTo die, to sleep\u{2014}no more".repeat(9);
+    let mut expected: BTreeMap<String, u64> = BTreeMap::new();
+    for word in ["to", "be", "or", "not", "to", "be", "that", "is", "the", "question", "to", "die", "to"] {
+        *expected.entry(word.to_owned()).or_default() += 9;
+    }
+    // The last line of one copy goes on in the first of the next.
+    let ends =
+        [("sleep", 9), ("no", 9), ("more", 1), ("moreto", 8)].map(|(word, count)| (word.to_owned(), count));
+    expected.extend(ends);
+    *expected.entry("to".to_owned()).or_default() -= 8;
+    let expected: Vec<String> = expected.iter().map(|(word, count)| format!("{word},{count}")).collect();
+    for split_bytes in ["7", "100", "100000"] {
+        let job = job("word-count", &[("input", "hamlet"), ("split-bytes", split_bytes)]);
+        let cluster = Cluster::of_program(&registry(), job).with_input("hamlet", text.as_str());
+        let outcome = cluster.finish().unwrap_or_else(|failure| panic!("{}", failure.message));
+        let mut rows = [outcome.rows("word-count", 0), outcome.rows("word-count", 1)].concat();
+        rows.sort();
+        assert_eq!(rows, expected, "in splits of {split_bytes} bytes");
+    }
 }

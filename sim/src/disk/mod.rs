@@ -20,6 +20,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
 
+use bytes::Bytes;
 use madsim::Config;
 use madsim::plugin::Simulator;
 use madsim::rand::GlobalRng;
@@ -40,6 +41,7 @@ mod path;
 mod volume;
 
 use fault::Condition;
+pub use path::check_file;
 use volume::VolumeImage;
 
 /// An operation that has left its actor and is not complete.
@@ -96,6 +98,11 @@ impl DisksState {
         }
     }
 
+    /// Puts a file on the input volume, durable, as if it had always been there.
+    pub fn place_input(&mut self, path: &str, bytes: Bytes) -> Result<(), DiskErrorKind> {
+        self.volumes.entry((Volume::Input, None)).or_default().place(path, bytes)
+    }
+
     /// Begins an operation: its ticket, when it completes, and its order at that time.
     pub fn begin(
         &mut self,
@@ -141,7 +148,7 @@ impl DisksState {
     }
 
     /// Every file with its content: (owner of the volume, volume, path).
-    pub fn files(&self) -> impl Iterator<Item = (Option<ProcessId>, Volume, &str, bytes::Bytes)> {
+    pub fn files(&self) -> impl Iterator<Item = (Option<ProcessId>, Volume, &str, Bytes)> {
         self.volumes.iter().flat_map(|((volume, owner), image)| {
             image.files().map(|(path, bytes)| (*owner, *volume, path, bytes))
         })

@@ -124,6 +124,19 @@ impl VolumeImage {
         Ok(())
     }
 
+    /// Makes a file that is durable, content and name.
+    pub fn place(&mut self, path: &str, bytes: Bytes) -> Result<(), DiskErrorKind> {
+        let steps = [
+            DiskOp::CreateNew { path: path.to_owned() },
+            DiskOp::Append { path: path.to_owned(), bytes },
+            DiskOp::Sync { path: path.to_owned() },
+            DiskOp::SyncDirectory { path: parent(path).to_owned() },
+        ];
+        steps
+            .iter()
+            .try_for_each(|step| self.apply(step, Purpose::Source).map(|_| ()).map_err(|(kind, _)| kind))
+    }
+
     fn rename(&mut self, from: &str, to: &str) -> Result<(), Failure> {
         self.file(from)?;
         self.prepare(to)?;

@@ -85,7 +85,7 @@ impl Judge {
     pub fn new(scenario: &Scenario, program: &Program) -> Result<Self, String> {
         let job = scenario.job();
         let graph = program.build(&job).map_err(|error| error.to_string())?;
-        let reference = Reference::new(&graph, &job, &scenario.configuration())?;
+        let reference = Reference::new(&graph, &job, &scenario.configuration(), &scenario.inputs)?;
         Ok(Self { graph, reference, patience: Patience::of(scenario) })
     }
 

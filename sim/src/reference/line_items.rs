@@ -38,7 +38,7 @@ impl LineItems {
     }
 }
 
-fn argument<T: std::str::FromStr>(job: &JobArguments, name: &str, default: T) -> Result<T, String> {
+pub fn argument<T: std::str::FromStr>(job: &JobArguments, name: &str, default: T) -> Result<T, String> {
     let Some((_, value)) = job.arguments.iter().find(|(known, _)| known == name) else { return Ok(default) };
     value.parse().map_err(|_| format!("argument '{name}' of {}: '{value}' cannot be read", job.name))
 }

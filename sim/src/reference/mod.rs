@@ -10,6 +10,8 @@ use bytes::Bytes;
 use revenant::config::{Configuration, JobArguments};
 use revenant::graph::JobGraph;
 
+use crate::scenario::Input;
+
 mod by_ship_date;
 mod dataflow;
 mod exchange;
@@ -19,11 +21,13 @@ mod shape;
 mod table;
 mod totals;
 mod witness;
+mod word_count;
 
 use by_ship_date::ByShipDate;
 use dataflow::Dataflow;
 use line_items::LineItems;
 use totals::TotalsOfTable;
+use word_count::WordCount;
 
 pub use shape::{Cut, Shape};
 pub use witness::{VertexWitness, Witness};
@@ -56,12 +60,18 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// The reference of a registered job.
-    pub fn new(graph: &JobGraph, job: &JobArguments, config: &Configuration) -> Result<Self, String> {
-        let shape = Shape::of(graph, graph.configured(config).max_parallelism);
+    /// The reference of a registered job, given the files on the input volume.
+    pub fn new(
+        graph: &JobGraph,
+        job: &JobArguments,
+        config: &Configuration,
+        inputs: &[Input],
+    ) -> Result<Self, String> {
+        let mut shape = Shape::of(graph, graph.configured(config).max_parallelism);
         let meaning: Box<dyn ReferenceJob> = match job.name.as_str() {
             "lineitem-by-ship-date" => Box::new(ByShipDate::new(LineItems::of(job)?, &shape)?),
             "lineitem-totals" => Box::new(TotalsOfTable::new(LineItems::of(job)?)),
+            "word-count" => Box::new(WordCount::new(job, inputs, &mut shape)?),
             "dataflow" => Box::new(Dataflow::new(job, graph, &shape)?),
             name => return Err(format!("there is no reference of the job '{name}'")),
         };

@@ -5,7 +5,8 @@ use revenant::ids::IntermediateDataSetId;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Number of splits of each vertex that is a source.
+    /// Number of splits of each vertex that is a source. Of one that reads files, the job's reference
+    /// says it.
     pub splits: Vec<Option<u32>>,
     /// How the partitions of each data set are cut.
     pub cuts: Vec<Cut>,

@@ -139,6 +139,10 @@ impl Shared {
         agenda.lock().sent_dies_with_sender = scenario.network.in_flight_at_crash == InFlight::Lost;
         *network.lock() = NetworkState::new(seed, scenario.network.latency);
         *disks.lock() = DisksState::new(seed, scenario.disk);
+        for input in &scenario.inputs {
+            let placed = disks.lock().place_input(&input.path, input.content().into());
+            placed.expect("the files of a scenario are checked when it is loaded");
+        }
         Self {
             config: scenario.configuration(),
             scenario,

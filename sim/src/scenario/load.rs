@@ -14,7 +14,7 @@ use revenant::job_manager::submission;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::{Action, Fault, Scenario, Trigger, VOLUMES};
+use super::{Action, Fault, Input, Scenario, Trigger, VOLUMES};
 use crate::point::CrashPoint;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -81,6 +81,7 @@ impl Scenario {
                 message,
             ));
         }
+        Input::check(&self.inputs).map_err(|(index, message)| (Place::Input(index), message))?;
         let graph = program.build(&self.job()).map_err(|error| {
             let message = error.to_string();
             (self.argument_in(&message).map_or(Place::Job, Place::Argument), message)
@@ -197,6 +198,7 @@ enum Place {
     Option(&'static str),
     TaskManagers,
     ShuffleServices,
+    Input(usize),
     FaultTrigger(usize),
     FaultAction(usize),
 }
@@ -208,6 +210,8 @@ struct Layout {
     cluster: Option<ClusterLayout>,
     #[serde(default)]
     config: TableLayout,
+    #[serde(default)]
+    input: Vec<InputLayout>,
     #[serde(default)]
     fault: Vec<FaultLayout>,
 }
@@ -229,6 +233,11 @@ struct ClusterLayout {
 }
 
 #[derive(Deserialize)]
+struct InputLayout {
+    path: Spanned<String>,
+}
+
+#[derive(Deserialize)]
 struct FaultLayout {
     at: Spanned<String>,
     r#do: Spanned<String>,
@@ -243,6 +252,7 @@ impl Place {
             Self::Option(key) => layout.config.get(*key)?.span(),
             Self::TaskManagers => layout.cluster?.task_managers?.span(),
             Self::ShuffleServices => layout.cluster?.shuffle_services?.span(),
+            Self::Input(index) => layout.input.get(*index)?.path.span(),
             Self::FaultTrigger(index) => layout.fault.get(*index)?.at.span(),
             Self::FaultAction(index) => layout.fault.get(*index)?.r#do.span(),
         };
@@ -257,9 +267,9 @@ fn line_of(text: &str, offset: usize) -> usize {
 /// "unknown field `latncy`, expected one of `latency`, …" gets "did you mean".
 fn with_suggestion(message: &str) -> String {
     let message = message.trim_end();
-    // Faults are the one list of a scenario.
+    // These are the lists of a scenario.
     if message.starts_with("invalid type: map, expected a sequence") {
-        return "there may be several faults: write [[fault]]".to_owned();
+        return "there may be several of these: write [[fault]] or [[input]]".to_owned();
     }
     let mut quoted = message.split('`').skip(1).step_by(2);
     let Some(word) = quoted.next() else { return message.to_owned() };

@@ -1,7 +1,7 @@
 //! A scenario: one run, written down completely.
 //!
 //! It names the job, the cluster, the configuration, the seed of the schedule, the network, the
-//! disk and the faults. It is a plan, not dice: the run only executes it. Unknown keys are refused,
+//! disk, its input files and the faults. It is a plan, not dice: the run only executes it. Unknown keys are refused,
 //! and it can be written back as TOML, so that what a search finds can be saved and replayed.
 
 use std::time::Duration;
@@ -15,12 +15,14 @@ use serde::{Deserialize, Serialize};
 mod disk_fault;
 mod duration;
 mod fault;
+mod input;
 mod load;
 mod options;
 
 pub use disk_fault::{DiskFault, DiskFaultKind};
 pub use duration::{DurationRange, RestartAfter, Span};
 pub use fault::{Action, Fault, Trigger};
+pub use input::Input;
 pub use load::ScenarioError;
 pub use options::{Arguments, Options};
 
@@ -44,6 +46,8 @@ pub struct Scenario {
     pub network: Network,
     #[serde(default)]
     pub disk: Disk,
+    #[serde(default, rename = "input", skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<Input>,
     #[serde(default, rename = "fault", skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<Fault>,
     #[serde(default)]

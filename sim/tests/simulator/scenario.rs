@@ -49,6 +49,17 @@ fn every_kind_of_error_names_its_line_and_what_is_right() {
         ),
         ("[[fault]]\nat = 't = 2 h'\ndo = 'crash client'\n", 4, "the run ends after time-limit = '20 min'"),
         ("[[fault]]\ndo = 'crash client'\n", 3, "missing field `at`"),
+        ("[input]\npath = 'a'\ntext = ''\n", 3, "write [[fault]] or [[input]]"),
+        ("[[input]]\npath = 'a'\ntxt = ''\n", 5, "did you mean 'text'?"),
+        ("[[input]]\npath = 'a'\n", 3, "missing field `text`"),
+        ("[[input]]\npath = 'a'\ntext = ''\nrepeat = -1\n", 6, "expected u32"),
+        (
+            "[[input]]\npath = 'b'\ntext = ''\n[[input]]\npath = '../a'\ntext = ''\n",
+            7,
+            "has an empty part, '.' or '..'",
+        ),
+        ("[[input]]\npath = 'a'\ntext = ''\n[[input]]\npath = 'a/b'\ntext = ''\n", 7, "cannot both be files"),
+        ("[[input]]\npath = 'a'\ntext = 'abc'\nrepeat = 4000000000\n", 4, "at most 16777216 are right"),
         ("[expect]\noutcome = 'finish'\n", 4, "did you mean 'finished'?"),
         ("[config]\n'shuffle.service' = 'external'\n", 4, "set shuffle-services in [cluster]"),
         ("[cluster]\nshuffle-services = 2\n", 4, "set \"shuffle.service\" = 'external' in [config]"),
@@ -116,6 +127,8 @@ fn a_scenario_survives_being_written_and_read() {
          [cluster]\ntask-managers = 5\nrestart-after = 'never'\n\
          [config]\n'execution.batch.job-recovery.enabled' = true\n\
          [network]\nlatency = '1 ms..20 ms'\nin-flight-at-crash = 'lost'\n\
+         [[input]]\npath = 'in/a'\ntext = 'one line'\n\
+         [[input]]\npath = 'in/b'\ntext = ''\nrepeat = 3\n\
          [[fault]]\nat = 'job-manager/1:master@3.0'\ndo = 'crash job-manager'\nrestart-after = 'never'\n\
          [[fault]]\nat = 't = 1.5 s'\ndo = 'crash machine of task-manager-5'\n\
          [[fault]]\nat = 't = 0 s'\ndo = 'disk slow job_event by 1 min'\n\
