@@ -22,6 +22,8 @@ mod files;
 mod header;
 mod json_lines_sink;
 mod number_sequence;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod part_file;
 mod print_sink;
 mod reader_context;
@@ -36,6 +38,8 @@ pub(crate) use files::check_path;
 pub use files::{DEFAULT_SPLIT_BYTES, FileSourceSplit, is_hidden};
 pub use json_lines_sink::JsonLinesSink;
 pub use number_sequence::NumberSequenceSource;
+#[cfg(feature = "parquet")]
+pub use parquet::{ParquetFileError, ParquetSink, ParquetSource, ParquetWriter};
 pub use print_sink::{PRINT_DIRECTORY, PrintSink, print_order, print_prefix};
 pub use reader_context::SourceReaderContext;
 pub use text::{

@@ -43,6 +43,8 @@ pub struct Cluster {
 pub struct Outcome {
     /// Committed files by path.
     pub files: BTreeMap<String, String>,
+    /// The same, for those that are no text.
+    pub bytes: BTreeMap<String, Vec<u8>>,
     pub results: BTreeMap<ExecutionVertexId, TaskResult>,
     /// Streams that their readers closed before their end.
     pub closed_early: usize,
@@ -156,7 +158,8 @@ impl Cluster {
             for committable in &result.committables {
                 let pending = self.disk.remove(&(Volume::Output, committable.pending.clone())).unwrap();
                 self.outcome.pending.push(committable.pending.clone());
-                let file = String::from_utf8(pending).unwrap();
+                let file = String::from_utf8_lossy(&pending).into_owned();
+                self.outcome.bytes.insert(committable.target.clone(), pending);
                 let earlier = self.outcome.files.insert(committable.target.clone(), file);
                 assert!(earlier.is_none(), "{} is written twice", committable.target);
             }
