@@ -43,11 +43,13 @@ fn now<T>(future: impl Future<Output = T>) -> T {
 }
 
 /// The records of each split, and how many lines were left out.
+type Found<T> = (Vec<Vec<T>>, u64);
+
 fn read<F: LineFormat>(
     source: &LineSource<F>,
     path: &str,
     content: &[u8],
-) -> Result<(Vec<Vec<F::Record>>, u64), String> {
+) -> Result<Found<F::Record>, String> {
     let memory = Memory::with(path, content);
     let entry = DirectoryEntry { path: path.to_owned(), length: content.len() as u64 };
     let (mut all, mut bad) = (Vec::new(), 0);

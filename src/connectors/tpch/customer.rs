@@ -22,7 +22,7 @@ pub struct Customer {
 impl TpchTable for Customer {
     const NAME: &'static str = "customer";
 
-    fn rows<'a>(piece: Piece, text: &'a Text) -> impl Iterator<Item = Self> + 'a {
+    fn rows(piece: Piece, text: &Text) -> impl Iterator<Item = Self> {
         let generator = CustomerGenerator::new_with_distributions_and_text_pool(
             piece.scale_factor,
             piece.number,

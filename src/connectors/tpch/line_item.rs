@@ -36,7 +36,7 @@ pub struct LineItem {
 impl TpchTable for LineItem {
     const NAME: &'static str = "lineitem";
 
-    fn rows<'a>(piece: Piece, text: &'a Text) -> impl Iterator<Item = Self> + 'a {
+    fn rows(piece: Piece, text: &Text) -> impl Iterator<Item = Self> {
         let generator = LineItemGenerator::new_with_distributions_and_text_pool(
             piece.scale_factor,
             piece.number,

@@ -18,7 +18,7 @@ impl TpchTable for Nation {
     const NAME: &'static str = "nation";
     const SCALES: bool = false;
 
-    fn rows<'a>(_: Piece, text: &'a Text) -> impl Iterator<Item = Self> + 'a {
+    fn rows(_: Piece, text: &Text) -> impl Iterator<Item = Self> {
         let generator = NationGenerator::new_with_distributions_and_text_pool(text.distributions, &text.pool);
         generator.iter().map(Self::from)
     }

@@ -25,7 +25,7 @@ pub struct Order {
 impl TpchTable for Order {
     const NAME: &'static str = "orders";
 
-    fn rows<'a>(piece: Piece, text: &'a Text) -> impl Iterator<Item = Self> + 'a {
+    fn rows(piece: Piece, text: &Text) -> impl Iterator<Item = Self> {
         let generator = OrderGenerator::new_with_distributions_and_text_pool(
             piece.scale_factor,
             piece.number,

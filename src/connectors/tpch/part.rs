@@ -23,7 +23,7 @@ pub struct Part {
 impl TpchTable for Part {
     const NAME: &'static str = "part";
 
-    fn rows<'a>(piece: Piece, text: &'a Text) -> impl Iterator<Item = Self> + 'a {
+    fn rows(piece: Piece, text: &Text) -> impl Iterator<Item = Self> {
         let generator = PartGenerator::new_with_distributions_and_text_pool(
             piece.scale_factor,
             piece.number,

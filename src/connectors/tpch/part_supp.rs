@@ -18,7 +18,7 @@ pub struct PartSupp {
 impl TpchTable for PartSupp {
     const NAME: &'static str = "partsupp";
 
-    fn rows<'a>(piece: Piece, text: &'a Text) -> impl Iterator<Item = Self> + 'a {
+    fn rows(piece: Piece, text: &Text) -> impl Iterator<Item = Self> {
         let generator =
             PartSuppGenerator::new_with_text_pool(piece.scale_factor, piece.number, piece.count, &text.pool);
         generator.iter().map(Self::from)

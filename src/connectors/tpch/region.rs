@@ -17,7 +17,7 @@ impl TpchTable for Region {
     const NAME: &'static str = "region";
     const SCALES: bool = false;
 
-    fn rows<'a>(_: Piece, text: &'a Text) -> impl Iterator<Item = Self> + 'a {
+    fn rows(_: Piece, text: &Text) -> impl Iterator<Item = Self> {
         let generator = RegionGenerator::new_with_distributions_and_text_pool(text.distributions, &text.pool);
         generator.iter().map(Self::from)
     }

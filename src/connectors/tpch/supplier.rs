@@ -21,7 +21,7 @@ pub struct Supplier {
 impl TpchTable for Supplier {
     const NAME: &'static str = "supplier";
 
-    fn rows<'a>(piece: Piece, text: &'a Text) -> impl Iterator<Item = Self> + 'a {
+    fn rows(piece: Piece, text: &Text) -> impl Iterator<Item = Self> {
         let generator = SupplierGenerator::new_with_distributions_and_text_pool(
             piece.scale_factor,
             piece.number,

@@ -14,7 +14,7 @@ pub trait TpchTable: Record {
     const SCALES: bool = true;
 
     /// The rows of a part, in order.
-    fn rows<'a>(piece: Piece, text: &'a Text) -> impl Iterator<Item = Self> + 'a;
+    fn rows(piece: Piece, text: &Text) -> impl Iterator<Item = Self>;
 }
 
 /// Part `number`, from 1, of `count` of a table.

@@ -156,14 +156,15 @@ fn keys_name_rows_of_the_other_tables() {
     let suppliers = whole::<Supplier>(0.001);
     assert!(whole::<Nation>(0.001).iter().all(|nation| (0..5).contains(&nation.regionkey)));
     assert!(suppliers.iter().all(|supplier| (0..25).contains(&supplier.nationkey)));
-    let (suppliers, parts) = (suppliers.len() as i64, whole::<Part>(0.001).len() as i64);
+    let (suppliers, parts) =
+        (suppliers.len().cast_signed() as i64, whole::<Part>(0.001).len().cast_signed() as i64);
     for row in whole::<PartSupp>(0.001) {
         assert!((1..=suppliers).contains(&row.suppkey) && (1..=parts).contains(&row.partkey));
     }
     let orders = whole::<Order>(0.001);
     let keys: BTreeSet<i64> = orders.iter().map(|order| order.orderkey).collect();
     assert_eq!(whole::<LineItem>(0.001).iter().map(|item| item.orderkey).collect::<BTreeSet<_>>(), keys);
-    let customers = whole::<Customer>(0.001).len() as i64;
+    let customers = whole::<Customer>(0.001).len().cast_signed() as i64;
     assert!(orders.iter().all(|order| (1..=customers).contains(&order.custkey)));
 }
 

@@ -44,9 +44,9 @@ fn lists(fixture: &Fixture) -> Vec<(DiskOpId, String)> {
     fixture.effects.iter().filter_map(list).collect()
 }
 
-fn entries(files: &[(&str, u64)]) -> DiskResult {
+fn entries(files: &[(&str, u64)]) -> DiskOutput {
     let entry = |&(path, length): &(&str, u64)| DirectoryEntry { path: path.to_owned(), length };
-    Ok(DiskOutput::Entries(files.iter().map(entry).collect()))
+    DiskOutput::Entries(files.iter().map(entry).collect())
 }
 
 fn answer(fixture: &mut Fixture, path: &str, result: DiskResult) {
@@ -70,8 +70,8 @@ fn paths(job: &RecordedJob) -> Vec<&str> {
 fn enumerated(options: &[(&str, &str)]) -> (Fixture, RecordedJob) {
     let mut fixture = leader(options);
     fixture.grant(false, None);
-    answer(&mut fixture, "users.csv", entries(&[("users.csv", 1)]));
-    answer(&mut fixture, "logs", entries(&[("logs/_SUCCESS", 9), ("logs/a", 1), ("logs/b/c", 2)]));
+    answer(&mut fixture, "users.csv", Ok(entries(&[("users.csv", 1)])));
+    answer(&mut fixture, "logs", Ok(entries(&[("logs/_SUCCESS", 9), ("logs/a", 1), ("logs/b/c", 2)])));
     let job = recorded(&fixture).pop().expect("the job is recorded");
     (fixture, job)
 }
@@ -98,9 +98,9 @@ fn a_source_of_files_is_listed_before_the_job_is_stored_and_nothing_runs_before_
     fixture.grant(false, None);
     let listed: Vec<String> = lists(&fixture).into_iter().map(|(_, path)| path).collect();
     assert_eq!(listed, ["logs", "users.csv"]);
-    answer(&mut fixture, "users.csv", entries(&[("users.csv", 1)]));
+    answer(&mut fixture, "users.csv", Ok(entries(&[("users.csv", 1)])));
     assert_eq!(recorded(&fixture), [], "one list is missing");
-    answer(&mut fixture, "logs", entries(&[("logs/_SUCCESS", 9), ("logs/a", 1), ("logs/b/c", 2)]));
+    answer(&mut fixture, "logs", Ok(entries(&[("logs/_SUCCESS", 9), ("logs/a", 1), ("logs/b/c", 2)])));
     let jobs = recorded(&fixture);
     assert_eq!(jobs.len(), 1);
     assert_eq!(paths(&jobs[0]), ["logs/a", "logs/b/c", "logs/b/c", "users.csv"], "in the order of the paths");
@@ -163,14 +163,14 @@ fn a_path_without_files_fails_the_job_and_says_where_it_was_looked_for() {
     for nothing in [&[][..], &[("logs/_SUCCESS", 9), ("logs/.crc/a", 1)]] {
         let mut fixture = leader(&[]);
         fixture.grant(false, None);
-        answer(&mut fixture, "logs", entries(nothing));
+        answer(&mut fixture, "logs", Ok(entries(nothing)));
         let [JobOutcome::Failed { reason }] = &fixture.outcomes()[..] else {
             panic!("{:?}", fixture.effects)
         };
         for part in ["'v0'", "'logs'", "input volume", "--input DIR"] {
             assert!(reason.contains(part), "{reason}");
         }
-        answer(&mut fixture, "users.csv", entries(&[("users.csv", 1)]));
+        answer(&mut fixture, "users.csv", Ok(entries(&[("users.csv", 1)])));
         assert_eq!(recorded(&fixture), [], "the other list comes too late");
     }
 }
@@ -196,8 +196,8 @@ fn splits_that_do_not_fit_into_the_jobs_record_are_refused_with_what_to_do() {
     let mut fixture = leader(&[]);
     fixture.grant(false, None);
     let long = "x".repeat(1 << 20);
-    answer(&mut fixture, "logs", entries(&[(&format!("logs/{long}"), 17)]));
-    answer(&mut fixture, "users.csv", entries(&[("users.csv", 1)]));
+    answer(&mut fixture, "logs", Ok(entries(&[(&format!("logs/{long}"), 17)])));
+    answer(&mut fixture, "users.csv", Ok(entries(&[("users.csv", 1)])));
     let [JobOutcome::Failed { reason }] = &fixture.outcomes()[..] else { panic!("not failed") };
     assert!(reason.contains("18 splits") && reason.contains("make splits larger"), "{reason}");
 }
