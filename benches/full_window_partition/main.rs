@@ -60,7 +60,9 @@ fn directories() -> Vec<PathBuf> {
     let below = Path::new(env!("CARGO_TARGET_TMPDIR")).join("full-window-partition");
     let _ = std::fs::remove_dir_all(&below);
     let directories: Vec<PathBuf> = (0..PARALLELISM).map(|subtask| below.join(subtask.to_string())).collect();
-    directories.iter().for_each(|path| std::fs::create_dir_all(path).expect("a directory can be made"));
+    for path in &directories {
+        std::fs::create_dir_all(path).expect("a directory can be made");
+    }
     directories
 }
 
@@ -110,7 +112,7 @@ fn compare(
 
 fn alone<T: Measured>(criterion: &mut Criterion, ratios: &mut Ratios, operator: Operator, records: u64) {
     let mut env = StreamExecutionEnvironment::new();
-    describe::<T>(&mut env, operator, records, PARALLELISM).expect("the job is right");
+    describe::<T>(&mut env, operator, records, PARALLELISM);
     let graph = Arc::new(env.job_graph("alone").expect("the job is right"));
     let memory = sort_memory(operator);
     let config = Configuration { sort_partition_memory: MemorySize(memory), ..Configuration::default() };
@@ -148,8 +150,10 @@ fn alone<T: Measured>(criterion: &mut Criterion, ratios: &mut Ratios, operator: 
 
 fn stage<T: Measured>(criterion: &mut Criterion, ratios: &mut Ratios, operator: Operator, records: u64) {
     let memory = sort_memory(operator);
-    let program = Program::new()
-        .register("stage", "One operator.", move |env, _| describe::<T>(env, operator, records, PARALLELISM));
+    let program = Program::new().register("stage", "One operator.", move |env, _| {
+        describe::<T>(env, operator, records, PARALLELISM);
+        Ok(())
+    });
     let cluster = MiniCluster::new(program)
         .task_managers(1)
         .temporary_directory(env!("CARGO_TARGET_TMPDIR"))

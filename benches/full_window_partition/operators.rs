@@ -1,8 +1,6 @@
 //! The operators that are measured, as a job describes them.
 
-use revenant::api::{
-    AggregateFunction, DataStream, JobError, Order, Out, Records, StreamExecutionEnvironment,
-};
+use revenant::api::{AggregateFunction, DataStream, Order, Out, Records, StreamExecutionEnvironment};
 use revenant::connectors::{Sink, SinkWriter, Source, SourceReaderContext};
 use revenant::coordinator::SplitAssignment;
 use revenant::operators::OperatorContext;
@@ -90,11 +88,10 @@ pub fn describe<T: Measured>(
     operator: Operator,
     records: u64,
     parallelism: u32,
-) -> Result<(), JobError> {
+) {
     let source = Numbers { records, splits: parallelism, record: std::marker::PhantomData::<fn() -> T> };
     let stream = env.from_source("records", source).set_parallelism(parallelism);
     operator.of(&stream).sink_to(DigestSink);
-    Ok(())
 }
 
 /// Records by number, in one split for each subtask.

@@ -30,10 +30,14 @@ fn fold<T: Measured>(operator: Operator, records: impl Iterator<Item = T>) -> i6
         Operator::SortPartition | Operator::SpillingSortPartition => {
             let mut records: Vec<T> = records.collect();
             records.sort_by_key(T::key);
-            records.iter().for_each(|record| digest.add(record));
+            for record in &records {
+                digest.add(record);
+            }
         }
         Operator::Aggregate | Operator::Reduce => {
-            records.reduce(T::merged).iter().for_each(|record| digest.add(record));
+            if let Some(record) = records.reduce(T::merged) {
+                digest.add(&record);
+            }
         }
     }
     digest.value()

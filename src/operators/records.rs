@@ -37,6 +37,7 @@ impl<T: Record> Records<T> {
 
     /// The next record; `None` after the last one, however often it is asked. When the input is
     /// broken the task fails, and this never returns.
+    #[allow(clippy::should_implement_trait, reason = "an iterator cannot wait")]
     pub fn next(&mut self) -> impl Future<Output = Option<T>> {
         Next::Asked(self)
     }

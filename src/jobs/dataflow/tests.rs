@@ -200,11 +200,7 @@ fn custom_and_shuffle_send_every_row_to_one_subtask() {
             .collect()
     };
     for subtask in 0..3 {
-        assert!(
-            keys(subtask).iter().all(|key| key % 3 == i64::try_from(subtask).unwrap()),
-            "{:?}",
-            keys(subtask)
-        );
+        assert!(keys(subtask).iter().all(|key| key % 3 == i64::from(subtask)), "{:?}", keys(subtask));
         assert!(outcome.rows("p", subtask).len() > 5);
     }
     for directory in ["o", "p"] {
