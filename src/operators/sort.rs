@@ -144,6 +144,8 @@ impl<T: Record, S: SortBy<T>> Sorter<T, S> {
         if !self.entries.is_empty() {
             self.spill().await?;
         }
+        // The merge needs the memory.
+        (self.arena, self.entries) = (Vec::new(), Vec::new());
         let runs = take(&mut self.runs);
         let Self { context, by, memory, begun, .. } = self;
         merge_to_few(&context, by, runs, begun, memory).await.map(Sorted::merged)
