@@ -7,6 +7,7 @@
 mod body;
 mod chain;
 mod context;
+mod encoding;
 mod field;
 mod group;
 mod input;

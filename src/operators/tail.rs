@@ -25,6 +25,7 @@ use crate::task::BodyError;
 
 use super::OperatorContext;
 use super::chain::{AnyPush, LocalFuture, Push, Tail};
+use super::encoding::{append, encode};
 
 /// The subpartition of a record with this key, of `subpartitions` (at least 1).
 pub fn subpartition_of_key(encoded_key: &[u8], subpartitions: u32) -> u32 {
@@ -58,36 +59,28 @@ struct Encoder {
     context: OperatorContext,
     output: usize,
     subpartitions: u32,
-    scratch: Vec<u8>,
 }
 
 impl Encoder {
     fn new(context: &OperatorContext, output: usize) -> Self {
         let subpartitions = context.task().subpartitions(output).max(1);
-        Self { context: context.clone(), output, subpartitions, scratch: Vec::new() }
+        Self { context: context.clone(), output, subpartitions }
     }
 
     fn emit<T: Serialize>(&mut self, record: &T, subpartition: u32) -> Result<(), BodyError> {
-        // Encoded aside: a record that cannot be encoded must not leave half of itself in a buffer.
-        encode(record, &mut self.scratch)
-            .map_err(|error| self.context.error(format_args!("a record cannot be encoded: {error}")))?;
-        if self.scratch.is_empty() {
-            // Buffers are records without separators, so such records could not be counted.
-            return Err(self.context.error("records of a type without any content cannot leave a task"));
+        let written = self.context.task().emit(self.output, subpartition, |buffer| append(record, buffer));
+        match written {
+            Ok(0) => {
+                // Buffers are records without separators, so such records could not be counted.
+                Err(self.context.error("records of a type without any content cannot leave a task"))
+            }
+            Ok(bytes) => {
+                self.context.wrote(bytes);
+                Ok(())
+            }
+            Err(error) => Err(self.context.error(format_args!("a record cannot be encoded: {error}"))),
         }
-        let bytes = &self.scratch;
-        self.context.task().emit(self.output, subpartition, |buffer| buffer.extend_from_slice(bytes));
-        self.context.wrote(bytes.len());
-        Ok(())
     }
-}
-
-/// Replaces the content of `bytes`.
-pub(super) fn encode<T: Serialize>(value: &T, bytes: &mut Vec<u8>) -> Result<(), postcard::Error> {
-    let mut empty = std::mem::take(bytes);
-    empty.clear();
-    *bytes = postcard::to_extend(value, empty)?;
-    Ok(())
 }
 
 /// Forward and broadcast.

@@ -81,10 +81,10 @@ impl TaskContext {
     /// Adds one encoded record to a subpartition, and counts it: `write` appends the record's bytes to the
     /// subpartition's current buffer, and may not use the context. A buffer that is full is written
     /// to the partition's file. Never waits: call [`Self::room`] between input buffers.
-    pub fn emit(&self, output: usize, subpartition: u32, write: impl FnOnce(&mut Vec<u8>)) {
+    pub fn emit<R>(&self, output: usize, subpartition: u32, write: impl FnOnce(&mut Vec<u8>) -> R) -> R {
         let mut shared = self.shared.borrow_mut();
-        shared.outputs.emit(output, subpartition, write);
         shared.records.records_out += 1;
+        shared.outputs.emit(output, subpartition, write)
     }
 
     /// Waits until output that is not yet written is below its limit.

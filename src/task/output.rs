@@ -95,13 +95,14 @@ impl Outputs {
         self.partitions[output].current.len() as u32
     }
 
-    pub fn emit(&mut self, output: usize, subpartition: u32, write: impl FnOnce(&mut Vec<u8>)) {
+    pub fn emit<R>(&mut self, output: usize, subpartition: u32, write: impl FnOnce(&mut Vec<u8>) -> R) -> R {
         let partition = &mut self.partitions[output];
         let buffer = &mut partition.current[subpartition as usize];
-        write(buffer);
+        let result = write(buffer);
         if buffer.len() >= self.segment_size {
             partition.seal(subpartition);
         }
+        result
     }
 
     pub fn has_room(&self) -> bool {

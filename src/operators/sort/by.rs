@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::api::{Order, Record, SortKey};
 
-use super::super::tail::encode;
+use super::super::encoding::encode;
 use super::{KeyBytes, SortBy};
 
 /// Encodes the key of a record.

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use crate::api::Record;
 use crate::task::BodyError;
 
+use super::super::encoding::encode;
 use super::super::input::decode;
-use super::super::tail::encode;
 use super::run::{Run, RunReader, RunWriter};
 use super::{OperatorContext, SortBy};
 
