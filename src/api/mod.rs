@@ -44,6 +44,7 @@ mod results;
 mod rich_functions;
 mod sort_key;
 
+pub use crate::coordinator::SplitAssignment;
 pub use crate::graph::Determinacy;
 pub use crate::operators::{Out, Records};
 pub use data_stream::{DataStream, DataStreamSink};
