@@ -2,6 +2,7 @@
 
 mod cancel;
 mod documentation;
+mod examples;
 mod external_shuffle;
 mod harness;
 mod mini_cluster;
