@@ -6,6 +6,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use crate::api::FunctionError;
+use crate::coordinator::SplitAssignment;
 use crate::operators::Out;
 
 use super::{Source, SourceReaderContext};
@@ -39,6 +40,7 @@ use table::{Piece, Text};
 pub struct TpchSource<T> {
     scale_factor: f64,
     parts: u32,
+    assignment: SplitAssignment,
     table: PhantomData<fn() -> T>,
 }
 
@@ -66,7 +68,13 @@ impl<T> TpchSource<T> {
         } else {
             parts
         };
-        Self { scale_factor, parts, table: PhantomData }
+        Self { scale_factor, parts, assignment: SplitAssignment::Dynamic, table: PhantomData }
+    }
+
+    /// The same table, with its splits given to readers in this way.
+    #[must_use]
+    pub const fn assigned(self, assignment: SplitAssignment) -> Self {
+        Self { assignment, ..self }
     }
 }
 
@@ -88,6 +96,10 @@ impl<T: TpchTable> Source for TpchSource<T> {
 
     fn splits(&self) -> Vec<u32> {
         (1..=self.part_count()).collect()
+    }
+
+    fn assignment(&self) -> SplitAssignment {
+        self.assignment
     }
 
     async fn read(&self, part: u32, _: &SourceReaderContext, out: &Out<T>) -> Result<(), FunctionError> {
@@ -117,6 +129,7 @@ impl<T: TpchTable> fmt::Debug for TpchSource<T> {
             .field("table", &T::NAME)
             .field("scale_factor", &self.scale_factor)
             .field("parts", &self.part_count())
+            .field("assignment", &self.assignment)
             .finish()
     }
 }

@@ -124,6 +124,13 @@ fn the_parts_of_a_table_are_the_table() {
 }
 
 #[test]
+fn splits_go_to_whoever_asks_unless_it_is_said_who_reads_which() {
+    let table = TpchSource::<Order>::new(0.01, 3);
+    assert_eq!(table.assignment(), SplitAssignment::Dynamic);
+    assert_eq!(table.assigned(SplitAssignment::Static).assignment(), SplitAssignment::Static);
+}
+
+#[test]
 fn a_table_that_does_not_grow_is_one_split() {
     assert_eq!(TpchSource::<Region>::new(1.0, 10).splits(), [1]);
     assert_eq!(TpchSource::<Nation>::new(1.0, 10).splits(), [1]);
