@@ -47,6 +47,7 @@ mod sort_key;
 pub use crate::coordinator::SplitAssignment;
 pub use crate::graph::Determinacy;
 pub use crate::operators::{Out, Records};
+pub use crate::task::LongCounter;
 pub use data_stream::{DataStream, DataStreamSink};
 pub use environment::StreamExecutionEnvironment;
 pub use functions::{AggregateFunction, FunctionError, Order, Record, SourceFunction};

@@ -223,7 +223,7 @@ impl TaskActor {
                 metrics: shared.metrics(),
                 partitions: shared.outputs.take_partitions(),
                 committables: std::mem::take(&mut shared.committables),
-                accumulators: std::mem::take(&mut shared.accumulators),
+                accumulators: shared.take_accumulators(),
             }),
         };
         let attempt = self.task.attempt;

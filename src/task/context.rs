@@ -13,6 +13,7 @@ use crate::disk::{DiskError, DiskErrorKind, DiskOp, DiskOutput, DiskResult, Volu
 use crate::ids::ExecutionAttemptId;
 use crate::message::{Committable, SourceSplit};
 
+use super::LongCounter;
 use super::input::InputBuffer;
 use super::shared::{Shared, SortMemory};
 
@@ -102,8 +103,15 @@ impl TaskContext {
     /// subtask's finish, and once only.
     pub fn add_to_accumulator(&self, name: &str, value: i64) {
         let mut shared = self.shared.borrow_mut();
-        let sum = shared.accumulators.entry(name.to_owned()).or_default();
-        *sum = sum.wrapping_add(value);
+        match shared.accumulators.get(name) {
+            Some(sum) => sum.add(value),
+            None => shared.accumulators.entry(name.to_owned()).or_default().add(value),
+        }
+    }
+
+    /// The same sum, to be kept and added to.
+    pub fn long_counter(&self, name: &str) -> LongCounter {
+        self.shared.borrow_mut().accumulators.entry(name.to_owned()).or_default().clone()
     }
 
     pub fn count_records_in(&self, records: u64) {

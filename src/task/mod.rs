@@ -14,6 +14,7 @@ mod actor;
 mod context;
 mod guarded;
 mod input;
+mod long_counter;
 mod output;
 mod shared;
 mod silence;
@@ -24,6 +25,7 @@ pub use actor::TaskActor;
 pub use context::TaskContext;
 pub(crate) use guarded::guarded;
 pub use input::InputBuffer;
+pub use long_counter::LongCounter;
 pub use shared::SortMemory;
 
 /// Why a body ended without finishing.

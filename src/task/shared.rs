@@ -12,6 +12,7 @@ use crate::message::{
     Accumulators, Committable, IoMetrics, RequestSplit, SourceSplit, TaskDeploymentDescriptor,
 };
 
+use super::LongCounter;
 use super::input::Inputs;
 use super::output::Outputs;
 use super::silence::Awaited;
@@ -40,7 +41,7 @@ pub(super) struct Shared {
     pub outputs: Outputs,
     pub splits: Splits,
     pub committables: Vec<Committable>,
-    pub accumulators: Accumulators,
+    pub accumulators: BTreeMap<String, LongCounter>,
     /// Of records only; bytes are counted by inputs and outputs.
     pub records: IoMetrics,
     /// What the body asked for, in order.
@@ -61,7 +62,7 @@ impl Shared {
             outputs: Outputs::new(here, &task.outputs, config.segment_size.0),
             splits: Splits::default(),
             committables: Vec::new(),
-            accumulators: Accumulators::new(),
+            accumulators: BTreeMap::new(),
             records: IoMetrics::default(),
             out: Outbox::new(),
             ids: OpIds::default(),
@@ -80,6 +81,12 @@ impl Shared {
     /// What the task waits for of another process when its body has ended.
     pub fn awaited_of_outputs(&self) -> Option<Awaited> {
         self.outputs.waiting().map(|(output, offset)| Awaited::Push { output, offset })
+    }
+
+    /// The sums as they are now; there are none afterwards.
+    pub fn take_accumulators(&mut self) -> Accumulators {
+        let sums = std::mem::take(&mut self.accumulators).into_iter();
+        sums.map(|(name, sum)| (name, sum.local_value())).collect()
     }
 
     pub fn metrics(&self) -> IoMetrics {

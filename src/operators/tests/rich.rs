@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use super::{Cluster, row};
 use crate::api::{
-    DataStream, FunctionError, Out, Records, RichFilterFunction, RichFlatMapFunction, RichFunction,
-    RichMapFunction, RichMapPartitionFunction, RuntimeContext, StreamExecutionEnvironment,
+    DataStream, FunctionError, LongCounter, Out, Records, RichFilterFunction, RichFlatMapFunction,
+    RichFunction, RichMapFunction, RichMapPartitionFunction, RuntimeContext, StreamExecutionEnvironment,
 };
 use crate::connectors::{CsvSink, NumberSequenceSource};
 
@@ -201,4 +201,45 @@ fn a_panic_names_the_operator_of_a_chain_whose_code_it_was() {
         let message = cluster.finish().err().expect("the job should fail").message;
         assert!(message.contains(&format!("operator '{name}': panicked: 3 is too much")), "{message}");
     }
+}
+
+/// Keeps the odd numbers.
+#[derive(Clone, Default)]
+struct Odd {
+    dropped: LongCounter,
+}
+
+impl RichFunction for Odd {
+    fn open(&mut self, context: &RuntimeContext) -> Result<(), FunctionError> {
+        self.dropped = context.long_counter("dropped");
+        Ok(())
+    }
+
+    fn close(&mut self) -> Result<(), FunctionError> {
+        self.dropped.add(1000);
+        Ok(())
+    }
+}
+
+impl RichFilterFunction<i64> for Odd {
+    fn filter(&mut self, number: &i64) -> Result<bool, FunctionError> {
+        let is_odd = number % 2 == 1;
+        self.dropped.add(i64::from(!is_odd));
+        Ok(is_odd)
+    }
+}
+
+/// The prototype's own counter is no job's, and both operators of the name add to one sum.
+#[test]
+fn a_function_keeps_a_sum_of_the_job_and_adds_to_it_until_it_is_closed() {
+    let odd = Odd::default();
+    odd.dropped.add(7);
+    let outcome = Cluster::run(|env| {
+        let kept = numbers(env).rich_filter(odd.clone());
+        kept.map(|n| n + 1).rich_filter(odd.clone()).map(|n| row(n, "")).sink_to(CsvSink::new("out"));
+    });
+    assert_eq!(outcome.rows("out", 0), [""; 0]);
+    let sums = outcome.results.values().map(|result| result.accumulators.get("dropped"));
+    // 2 is dropped by the first, 2 and 4 by the second, and each adds a thousand at its end.
+    assert_eq!(sums.collect::<Vec<_>>(), [Some(&2003)]);
 }
