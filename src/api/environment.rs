@@ -17,6 +17,20 @@ use crate::operators::{RecordType, read_source, run_source};
 use super::{DataStream, Record, SourceFunction};
 
 /// Collects the description of one job (Flink's class of this name).
+///
+/// ```
+/// use revenant::api::StreamExecutionEnvironment;
+///
+/// let mut env = StreamExecutionEnvironment::new();
+/// env.set_parallelism(3); // Of all operators that say no other.
+/// let words = env.from_collection("words", ["to", "be"].map(String::from));
+/// words.map(|word| word.len()).collect("lengths");
+/// let graph = env.job_graph("lengths")?;
+/// assert_eq!(graph.vertices[0].name, "Source: words");
+/// assert_eq!(graph.vertices[1].name, "Map -> Sink: collect lengths");
+/// assert_eq!((graph.vertices[0].parallelism, graph.vertices[1].parallelism), (Some(1), Some(3)));
+/// # Ok::<(), revenant::graph::GraphError>(())
+/// ```
 #[derive(Default)]
 pub struct StreamExecutionEnvironment {
     graph: Rc<RefCell<StreamGraph>>,
@@ -51,6 +65,18 @@ impl StreamExecutionEnvironment {
     }
 
     /// The records of a source; the operator is called `Source: <name>`.
+    ///
+    /// ```
+    /// # use revenant::connectors::NumberSequenceSource;
+    /// # use revenant::runtime::run;
+    /// let result = run(|env| {
+    ///     let numbers = env.from_source("numbers", NumberSequenceSource::new(1, 101, 4));
+    ///     numbers.rebalance().full_window_partition().reduce(|a, b| a + b).set_parallelism(1).collect("sum");
+    ///     Ok(())
+    /// })?;
+    /// assert_eq!(result.collected::<i64>("sum")?, [5050]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn from_source<S: Source>(&mut self, name: &str, source: S) -> DataStream<S::Record> {
         let source = Arc::new(source);
         let kind = NodeKind::Source {
@@ -93,6 +119,32 @@ impl StreamExecutionEnvironment {
     /// The records of a function that emits them all, as one subtask; the operator is called
     /// `Source: <name>`. For jobs without recovery: nobody can record how far such a source is. It
     /// counts as indeterminate unless the author says otherwise.
+    ///
+    /// ```
+    /// # use revenant::api::{FunctionError, Out, SourceFunction};
+    /// # use revenant::runtime::run;
+    /// struct Fibonacci;
+    ///
+    /// impl SourceFunction for Fibonacci {
+    ///     type Record = u32;
+    ///
+    ///     async fn run(&self, out: &Out<u32>) -> Result<(), FunctionError> {
+    ///         let (mut number, mut next) = (1, 1);
+    ///         while number < 20 {
+    ///             out.collect(number).await;
+    ///             (number, next) = (next, number + next);
+    ///         }
+    ///         Ok(())
+    ///     }
+    /// }
+    ///
+    /// let result = run(|env| {
+    ///     env.add_source("fibonacci", Fibonacci).collect("numbers");
+    ///     Ok(())
+    /// })?;
+    /// assert_eq!(result.collected::<u32>("numbers")?, [1, 1, 2, 3, 5, 8, 13]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn add_source<S: SourceFunction>(&mut self, name: &str, function: S) -> DataStream<S::Record> {
         let kind = NodeKind::Source { head: run_source(function), enumerator: None };
         let mut node = StreamNode::new(format!("Source: {name}"), kind, RecordType::of::<S::Record>());

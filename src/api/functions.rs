@@ -10,6 +10,24 @@ use super::Out;
 
 /// What streams consist of. Between tasks a record is its postcard encoding, so the order of a
 /// struct's fields is part of the format; `Clone` is for streams with several consumers.
+///
+/// ```
+/// # use revenant::runtime::run;
+/// #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+/// struct Visit {
+///     page: String,
+///     seconds: Option<f32>,
+/// }
+///
+/// let result = run(|env| {
+///     let visits = [("/", Some(2.5)), ("/about", None)];
+///     let visits = visits.map(|(page, seconds)| Visit { page: page.to_owned(), seconds });
+///     env.from_collection("visits", visits).filter(|visit| visit.seconds.is_some()).collect("read");
+///     Ok(())
+/// })?;
+/// assert_eq!(result.collected::<Visit>("read")?, [Visit { page: "/".to_owned(), seconds: Some(2.5) }]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Record: Serialize + DeserializeOwned + Clone + 'static {}
 
 impl<T: Serialize + DeserializeOwned + Clone + 'static> Record for T {}
@@ -18,6 +36,8 @@ impl<T: Serialize + DeserializeOwned + Clone + 'static> Record for T {}
 pub type FunctionError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Emits the records of a source that has no splits (Flink's interface of this name).
+///
+/// See [`super::StreamExecutionEnvironment::add_source`] for an example.
 pub trait SourceFunction: Send + Sync + 'static {
     type Record: Record;
 
@@ -26,6 +46,23 @@ pub trait SourceFunction: Send + Sync + 'static {
 }
 
 /// The direction of a sort.
+///
+/// Equal keys keep the order of their arrival in both:
+///
+/// ```
+/// # use revenant::api::Order;
+/// # use revenant::runtime::run;
+/// let result = run(|env| {
+///     let words = env.from_collection("words", ["be", "a", "to", "I"].map(String::from));
+///     let window = words.full_window_partition();
+///     window.sort_partition(|word| word.len(), Order::Ascending).collect("short-first");
+///     window.sort_partition(|word| word.len(), Order::Descending).collect("long-first");
+///     Ok(())
+/// })?;
+/// assert_eq!(result.collected::<String>("short-first")?, ["a", "I", "be", "to"]);
+/// assert_eq!(result.collected::<String>("long-first")?, ["be", "to", "a", "I"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     Ascending,
@@ -44,6 +81,8 @@ impl Order {
 
 /// Aggregates the records of a partition (Flink's interface of this name). The accumulator that
 /// [`Self::add`] returns is the one that goes on; it need not be the one that came in.
+///
+/// See [`super::PartitionWindowedStream::aggregate`] for an example.
 pub trait AggregateFunction<T>: Send + Sync + 'static {
     type Accumulator: 'static;
     type Output: Record;

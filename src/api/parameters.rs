@@ -10,6 +10,19 @@ use crate::config::nearest;
 use super::JobError;
 
 /// What a job function was given.
+///
+/// ```
+/// use revenant::api::{JobError, JobParameters};
+///
+/// let given = JobParameters::new(vec![("to".to_owned(), "5".to_owned())]);
+/// assert_eq!(given.get("to", 10, "a whole number from 1", |&to: &i64| to >= 1)?, 5);
+/// assert_eq!(given.get("from", 1, "a whole number", |_: &i64| true)?, 1);
+/// assert_eq!(given.get_optional("splits", "a whole number from 1", |&splits: &u32| splits >= 1)?, None);
+///
+/// let error = given.get("to", 10, "a whole number from 6", |&to: &i64| to >= 6).unwrap_err();
+/// assert_eq!(error.to_string(), "argument 'to': '5' is not a whole number from 6, for example '10'");
+/// # Ok::<(), JobError>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct JobParameters {
     arguments: Vec<(String, String)>,

@@ -14,6 +14,20 @@ use super::{AggregateFunction, DataStream, FunctionError, Order, Record, RichMap
 /// Its operators start a task of their own and have the parallelism of the stream before, unless they
 /// say another. There is no other window on a stream without keys: where one begins and ends would
 /// have to be remembered in timers and keyed state.
+///
+/// ```
+/// # use revenant::api::Order;
+/// # use revenant::runtime::run;
+/// let result = run(|env| {
+///     let window = env.from_collection("numbers", [5, 1, 4]).full_window_partition();
+///     window.sort_partition(|n| *n, Order::Ascending).collect("sorted");
+///     window.map(|n| n + 1).collect("next"); // Of the records, as they come.
+///     Ok(())
+/// })?;
+/// assert_eq!(result.collected::<i32>("sorted")?, [1, 4, 5]);
+/// assert_eq!(result.collected::<i32>("next")?, [6, 2, 5]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct PartitionWindowedStream<T> {
     stream: DataStream<T>,
     partition: Partition<T>,
@@ -75,6 +89,51 @@ impl<T: Record> PartitionWindowedStream<T> {
     }
 
     /// As [`Self::map_partition`], with a function that is opened and closed in each subtask.
+    ///
+    /// ```
+    /// # use revenant::api::{FunctionError, Out, Records, RichFunction, RichMapPartitionFunction, RuntimeContext};
+    /// # use revenant::runtime::run;
+    /// /// Counts the records of a subtask.
+    /// #[derive(Clone, Default)]
+    /// struct Count {
+    ///     of: String,
+    /// }
+    ///
+    /// impl RichFunction for Count {
+    ///     fn open(&mut self, context: &RuntimeContext) -> Result<(), FunctionError> {
+    ///         let (index, count) = (context.index_of_this_subtask(), context.number_of_parallel_subtasks());
+    ///         self.of = format!("{index} of {count}");
+    ///         Ok(())
+    ///     }
+    /// }
+    ///
+    /// impl RichMapPartitionFunction<i32> for Count {
+    ///     type Output = (String, u32);
+    ///
+    ///     async fn map_partition(
+    ///         &mut self,
+    ///         records: &mut Records<i32>,
+    ///         out: &Out<(String, u32)>,
+    ///     ) -> Result<(), FunctionError> {
+    ///         let mut count = 0;
+    ///         while records.next().await.is_some() {
+    ///             count += 1;
+    ///         }
+    ///         out.collect((self.of.clone(), count)).await;
+    ///         Ok(())
+    ///     }
+    /// }
+    ///
+    /// let result = run(|env| {
+    ///     let numbers = env.from_collection("numbers", 0..5).rebalance();
+    ///     let counts = numbers.full_window_partition().rich_map_partition(Count::default()).set_parallelism(2);
+    ///     counts.collect("counts");
+    ///     Ok(())
+    /// })?;
+    /// let counts = [("0 of 2".to_owned(), 3), ("1 of 2".to_owned(), 2)];
+    /// assert_eq!(result.collected::<(String, u32)>("counts")?, counts);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn rich_map_partition<F: RichMapPartitionFunction<T>>(&self, function: F) -> DataStream<F::Output> {
         self.window("MapPartition", operators::rich_map_partition(self.partition.clone(), function))
     }

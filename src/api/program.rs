@@ -19,6 +19,25 @@ pub type JobFunction =
     dyn Fn(&mut StreamExecutionEnvironment, &JobParameters) -> Result<(), JobError> + Send + Sync;
 
 /// An explicit registry of jobs. Each graph is built once per job and arguments and then shared.
+///
+/// ```
+/// use revenant::api::{JobError, Program};
+/// use revenant::config::JobArguments;
+///
+/// let program = Program::new().register("count", "Counts.", |env, job| {
+///     let to = job.get("to", 10, "a whole number", |_: &i32| true)?;
+///     env.from_collection("numbers", 0..to).collect("numbers");
+///     Ok(())
+/// });
+/// assert_eq!(program.names().collect::<Vec<_>>(), ["count"]);
+/// assert_eq!(program.docs().collect::<Vec<_>>(), [("count", "Counts.")]);
+/// assert_eq!(program.arguments("count")?[0].default.as_deref(), Some("10"));
+/// let graph = program.build(&JobArguments::new("count").with("to", 3))?;
+/// assert_eq!(graph.vertices[0].name, "Source: numbers -> Sink: collect numbers");
+/// let error = program.build(&JobArguments::new("cont")).unwrap_err().to_string();
+/// assert!(error.contains("did you mean 'count'?"), "{error}");
+/// # Ok::<(), JobError>(())
+/// ```
 #[derive(Default)]
 pub struct Program {
     jobs: BTreeMap<&'static str, Job>,

@@ -50,6 +50,16 @@ impl<T: Record + Debug> DataStream<T> {
     }
 
     /// As [`Self::print`], with lines that begin with `name`: letters, digits, `-` and `_`.
+    ///
+    /// ```
+    /// # use revenant::runtime::run;
+    /// let result = run(|env| {
+    ///     env.from_collection("words", ["to", "be"].map(String::from)).print_with("words");
+    ///     Ok(())
+    /// })?;
+    /// assert_eq!(result.printed(), [r#"words> "to""#, r#"words> "be""#]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn print_with(&self, name: &str) -> DataStreamSink {
         self.sink_to(PrintSink::new(name))
     }

@@ -12,11 +12,41 @@ use crate::connectors::Date;
     note = "right are numbers, booleans, strings, dates, options, tuples and lists of them; a type that is \
             `Ord` is wrapped: `Ordered(key)`"
 )]
+/// ```
+/// use std::cmp::{Ordering, Reverse};
+///
+/// use revenant::api::SortKey;
+///
+/// assert_eq!((-0.0).compare(&0.0), Ordering::Less);
+/// assert_eq!(f64::NAN.compare(&f64::INFINITY), Ordering::Greater);
+/// assert_eq!("Z".compare(&"a"), Ordering::Less);
+/// assert_eq!(None.compare(&Some(i64::MIN)), Ordering::Less);
+/// // By the first, then, where these are equal, by the second from the top.
+/// assert_eq!((1, Reverse("b")).compare(&(1, Reverse("a"))), Ordering::Less);
+/// ```
 pub trait SortKey: 'static {
     fn compare(&self, other: &Self) -> Ordering;
 }
 
 /// A key of a type that has an order of its own.
+///
+/// ```
+/// # use revenant::api::{Order, Ordered};
+/// # use revenant::runtime::run;
+/// #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+/// enum Priority {
+///     Low,
+///     High,
+/// }
+///
+/// let result = run(|env| {
+///     let all = env.from_collection("all", [Priority::Low, Priority::High, Priority::Low]);
+///     all.full_window_partition().sort_partition(|p| Ordered(*p), Order::Descending).collect("sorted");
+///     Ok(())
+/// })?;
+/// assert_eq!(result.collected::<Priority>("sorted")?, [Priority::High, Priority::Low, Priority::Low]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ordered<K>(pub K);
 

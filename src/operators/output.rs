@@ -40,6 +40,28 @@ impl Failure {
 }
 
 /// Takes the results of a source or a window function (Flink's `Collector`).
+///
+/// ```
+/// # use revenant::api::{Out, Records};
+/// # use revenant::runtime::run;
+/// let result = run(|env| {
+///     let window = env.from_collection("numbers", 1..4).full_window_partition();
+///     let halves = window.map_partition(async |records: &mut Records<i32>, out: &Out<i32>| {
+///         while let Some(number) = records.next().await {
+///             match number % 2 {
+///                 0 => out.collect(number / 2).await,
+///                 _ => out.add_to_accumulator("odd", 1),
+///             }
+///         }
+///         Ok(())
+///     });
+///     halves.collect("halves");
+///     Ok(())
+/// })?;
+/// assert_eq!(result.collected::<i32>("halves")?, [1]);
+/// assert_eq!(result.accumulators().get("odd"), Some(&2));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Out<T> {
     context: OperatorContext,
     failure: Failure,

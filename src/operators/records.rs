@@ -14,6 +14,27 @@ use super::output::Failure;
 
 /// A partition's records, pulled one by one by a window function. They are read when they are asked
 /// for, so a partition may be larger than memory. What is not pulled is not there for anybody else.
+///
+/// ```
+/// # use revenant::api::{Out, Records};
+/// # use revenant::runtime::run;
+/// let result = run(|env| {
+///     let window = env.from_collection("numbers", 0..1000).full_window_partition();
+///     let first = window.map_partition(async |records: &mut Records<i32>, out: &Out<i32>| {
+///         // The others are not even fetched.
+///         for _ in 0..3 {
+///             if let Some(record) = records.next().await {
+///                 out.collect(record).await;
+///             }
+///         }
+///         Ok(())
+///     });
+///     first.collect("first");
+///     Ok(())
+/// })?;
+/// assert_eq!(result.collected::<i32>("first")?, [0, 1, 2]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Records<T> {
     failure: Failure,
     pull: Pull<T>,
