@@ -59,7 +59,8 @@ impl StreamExecutionEnvironment {
         self.graph.borrow_mut().options.push((key.to_owned(), value.to_owned()));
     }
 
-    /// Parallelism of all operators that say none. Without it, the scheduler decides.
+    /// Parallelism of all operators that say none; windows on streams without keys have that of their
+    /// input. Without it, the scheduler decides.
     pub fn set_parallelism(&mut self, parallelism: u32) {
         self.graph.borrow_mut().default_parallelism = Some(parallelism);
     }

@@ -5,6 +5,9 @@
 //! asked for: when both sides have the same known parallelism, or when the consumer has one such edge
 //! and asks for nothing, in which case it takes the producer's, known or to be decided. Otherwise it
 //! is a rebalance.
+//!
+//! The partitions of a window are the subtasks of its input, so a window takes the parallelism of the
+//! input over such an edge, whatever the default for operators that say none.
 
 use crate::config::MAX_PARALLELISM;
 
@@ -79,8 +82,6 @@ fn check_forward(
 }
 
 fn resolve_node(node: &StreamNode, default: Option<u32>, before: &[Resolved]) -> Resolved {
-    let default = default.filter(|&default| node.max_parallelism.is_none_or(|max| default <= max));
-    let wanted = node.parallelism.or(default);
     let open: Vec<&Resolved> = node
         .inputs
         .iter()
@@ -96,6 +97,9 @@ fn resolve_node(node: &StreamNode, default: Option<u32>, before: &[Resolved]) ->
         }
         _ => None,
     };
+    let default = default.filter(|&default| node.max_parallelism.is_none_or(|max| default <= max));
+    let takes_over = matches!(node.kind, NodeKind::Window { .. }) && inherited.is_some();
+    let wanted = node.parallelism.or(default.filter(|_| !takes_over));
     let forward = inherited.filter(|producer| match wanted {
         Some(wanted) => producer.parallelism == Some(wanted),
         None => node.max_parallelism.is_none_or(|max| stays_within(producer, max)),

@@ -251,6 +251,25 @@ fn the_default_parallelism_is_for_operators_that_say_none() {
 }
 
 #[test]
+fn a_window_has_the_parallelism_of_its_input_whatever_the_default() {
+    check(
+        |env| {
+            env.set_parallelism(5);
+            let a = env.from_source("a", numbers()).set_parallelism(2);
+            let sums = a.full_window_partition().reduce(|x, y| x + y);
+            sums.map(row).set_parallelism(2).sink_to(CsvSink::new("out")).set_parallelism(2);
+            let by_key = a.key_by(|n| *n).full_window_partition().reduce(|x, y| x + y);
+            by_key.map(row).sink_to(CsvSink::new("keyed"));
+        },
+        "v0 x2 Source: a [] [d0,d1]
+         v1 x2 PartitionReduce -> Map -> Sink: csv [d0] []
+         v2 x5 PartitionReduce -> Map -> Sink: csv [d1] []
+         d0 v0->v1 Forward
+         d1 v0->v2 Hash",
+    );
+}
+
+#[test]
 fn a_maximum_is_kept_from_operators_that_may_become_wider() {
     check(
         |env| {
