@@ -180,6 +180,22 @@ mod tests {
     }
 
     #[test]
+    fn a_subtask_that_is_reset_twice_in_a_row_gives_exactly_its_splits_back_each_time() {
+        let mut coordinator = SourceCoordinator::new(&Four);
+        coordinator.next_split(0);
+        coordinator.next_split(1);
+        coordinator.next_split(0);
+        for _ in 0..2 {
+            let before = coordinator.pool.clone();
+            coordinator.subtask_reset(0);
+            let back: Vec<u32> = coordinator.pool.difference(&before).copied().collect();
+            assert_eq!(back, [0, 2]);
+            assert_eq!(coordinator.assigned(1), [1]);
+            assert_eq!([0, 2].map(|_| coordinator.next_split(0).unwrap().id), [0, 2]);
+        }
+    }
+
+    #[test]
     fn a_repeated_request_gets_the_split_that_it_missed() {
         let mut coordinator = SourceCoordinator::new(&Four);
         for received in [0, 0, 1, 1, 0] {

@@ -4,6 +4,7 @@ mod chains;
 mod cluster;
 mod exchanges;
 mod failures;
+mod flink_values;
 mod keyed;
 mod rich;
 mod sorts;

@@ -130,6 +130,22 @@ fn a_job_that_fails_says_which_operator_subtask_and_attempt_and_why() {
     let expected = "Source: numbers -> Picky -> Sink: collect numbers (subtask 1, attempt v0.1.e1a1): operator 'Picky': \
                     panicked: 4 is not wanted";
     assert_eq!(reason, expected);
+    let cluster = of(|env| {
+        let window = thirds(env).full_window_partition();
+        let picky = window.map_partition(async |records: &mut Records<i64>, _: &Out<i64>| {
+            while let Some(number) = records.next().await {
+                if number == 7 {
+                    return Err(format!("{number} is not wanted").into());
+                }
+            }
+            Ok(())
+        });
+        picky.name("Picky").collect("numbers");
+    });
+    let reason = failure(cluster.run("it"));
+    let expected =
+        "Picky -> Sink: collect numbers (subtask 2, attempt v1.2.e1a1): operator 'Picky': 7 is not wanted";
+    assert_eq!(reason, expected);
 }
 
 /// The numbers, but the first attempt that comes to 4 fails.
@@ -157,6 +173,36 @@ fn a_job_that_may_restart_gives_each_record_once() {
             .unwrap();
         assert_eq!(result.collected::<i64>("numbers").unwrap(), (0..9).collect::<Vec<_>>());
         assert_eq!(counted.load(Ordering::SeqCst), 2);
+    }
+}
+
+#[test]
+fn a_panic_or_an_error_of_a_function_fails_its_task_and_never_a_process() {
+    for panics in [true, false] {
+        let attempts = Arc::new(AtomicU32::new(0));
+        let cluster = of(move |env| {
+            let attempts = Arc::clone(&attempts);
+            let numbers = thirds(env).full_window_partition().map_partition(
+                async move |records: &mut Records<i64>, out: &Out<i64>| {
+                    while let Some(number) = records.next().await {
+                        if number == 4 && attempts.fetch_add(1, Ordering::SeqCst) == 0 {
+                            assert!(!panics, "not at first");
+                            return Err("not at first".into());
+                        }
+                        out.collect(number).await;
+                    }
+                    Ok(())
+                },
+            );
+            numbers.collect("numbers");
+        });
+        let cluster = cluster
+            .set("restart-strategy.type", "fixed-delay")
+            .and_then(|cluster| cluster.set("restart-strategy.fixed-delay.delay", "10 ms"))
+            .unwrap();
+        let result = cluster.run("it").unwrap();
+        assert_eq!(result.collected::<i64>("numbers").unwrap(), (0..9).collect::<Vec<_>>());
+        assert_eq!(result.restarts().len(), 0, "{:?}", result.restarts());
     }
 }
 

@@ -223,6 +223,23 @@ fn five_events_and_after_a_restart_two_more_are_seven_in_order() {
     assert_eq!(second.replayed().events, (1..=7).map(event).collect::<Vec<_>>());
 }
 
+/// The writer is an actor: whoever sends events, they come one by one.
+#[test]
+fn ten_events_of_which_half_come_during_a_flush_are_all_there_in_order() {
+    let mut fixture = Fixture::new(Configuration::default());
+    fixture.open(1);
+    (1..=5).for_each(|n| fixture.write(n));
+    let Some((op, append)) = fixture.held(message(FlushJobEvents {})).pop() else { panic!() };
+    for n in 6..=10 {
+        let event = WriteJobEvent { sequence: n, event: Arc::new(event(n)), cut: false };
+        assert!(fixture.held(message(event)).is_empty());
+    }
+    let result = fixture.perform(append);
+    fixture.run(Event::Disk { op, result });
+    fixture.tell(FlushJobEvents {});
+    assert_eq!(fixture.replayed().events, (1..=10).map(event).collect::<Vec<_>>());
+}
+
 #[test]
 fn the_log_is_on_the_volume_and_below_the_directory_that_are_configured() {
     let mut config = Configuration::default();

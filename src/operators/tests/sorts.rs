@@ -6,7 +6,9 @@ use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{Cluster, Outcome, row};
-use crate::api::{DataStream, Order, Out, Records, SortKey, StreamExecutionEnvironment};
+use crate::api::{
+    DataStream, Order, Out, PartitionWindowedStream, Records, SortKey, StreamExecutionEnvironment,
+};
 use crate::connectors::{CsvSink, NumberSequenceSource};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -179,5 +181,59 @@ fn records_are_sorted_by_the_name_of_a_field() {
             write(&all.sort_partition_by_field(field, order));
         });
         assert_eq!(places(&outcome), expected, "{field}");
+    }
+}
+
+/// What is ordered in ways of its own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Keys {
+    float: f64,
+    option: Option<i64>,
+    text: String,
+    place: u32,
+}
+
+#[test]
+fn floats_options_and_strings_have_total_orders_by_a_function_and_by_a_field() {
+    type Sort = fn(&PartitionWindowedStream<Keys>, &'static str, Order) -> DataStream<Keys>;
+    let by_function: Sort = |window, field, order| match field {
+        "float" => window.sort_partition(|keys| keys.float, order),
+        "option" => window.sort_partition(|keys| keys.option, order),
+        _ => window.sort_partition(|keys| keys.text.clone(), order),
+    };
+    let by_field: Sort = |window, field, order| window.sort_partition_by_field(field, order);
+    let keys = [
+        (f64::NAN, Some(1), "b"),
+        (0.0, None, "\u{10000}"),
+        (-0.0, Some(-1), "Z"),
+        (f64::INFINITY, Some(1), "\u{ffff}"),
+        (f64::NEG_INFINITY, None, "a"),
+    ];
+    let keys: Vec<Keys> = keys
+        .into_iter()
+        .zip(0..)
+        .map(|((float, option, text), place)| Keys { float, option, text: text.to_owned(), place })
+        .collect();
+    for (field, order, expected) in [
+        ("float", Order::Ascending, [4, 2, 1, 3, 0]),
+        ("float", Order::Descending, [0, 3, 1, 2, 4]),
+        // Nothing first, from the top last; equal ones as they came in both directions.
+        ("option", Order::Ascending, [1, 4, 2, 0, 3]),
+        ("option", Order::Descending, [0, 3, 2, 1, 4]),
+        // By bytes. By units of UTF-16, U+10000 would stand before U+FFFF.
+        ("text", Order::Ascending, [2, 4, 0, 3, 1]),
+        ("text", Order::Descending, [1, 3, 0, 4, 2]),
+    ] {
+        for sort in [by_function, by_field] {
+            for memory in ["128 mb", "64 b"] {
+                let cluster = Cluster::new(|env| {
+                    let window = env.from_collection("keys", keys.clone()).full_window_partition();
+                    let sorted = sort(&window, field, order);
+                    sorted.map(|keys| row(keys.place.into(), "")).sink_to(CsvSink::new("out"));
+                });
+                let outcome = cluster.set(MEMORY, memory).finish().unwrap();
+                assert_eq!(places(&outcome), expected, "{field} {order:?} {memory}");
+            }
+        }
     }
 }
