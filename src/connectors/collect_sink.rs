@@ -22,6 +22,21 @@ use super::{Sink, SinkWriter};
 pub const COLLECT_DIRECTORY: &str = "collect";
 
 /// Keeps all records for the client (Flink's CollectSink).
+///
+/// What `DataStream::collect` writes to:
+///
+/// ```
+/// # use revenant::connectors::CollectSink;
+/// # use revenant::runtime::run;
+/// let result = run(|env| {
+///     env.from_collection("numbers", [1, 2]).sink_to(CollectSink::new("numbers"));
+///     Ok(())
+/// })?;
+/// assert_eq!(result.collected::<i32>("numbers")?, [1, 2]);
+/// let error = result.collected::<u8>("numbers").unwrap_err().to_string();
+/// assert!(error.contains("records of type i32, not u8"), "{error}");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct CollectSink<T> {
     name: String,

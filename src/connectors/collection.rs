@@ -8,6 +8,20 @@ use super::{Source, SourceReaderContext};
 
 /// The records of a list, in its order (what Flink's `fromCollection` reads). They are part of the job's
 /// splits, and with these of its graph, so every process has to build the same list.
+///
+/// ```
+/// # use revenant::connectors::CollectionSource;
+/// # use revenant::coordinator::SplitAssignment;
+/// # use revenant::runtime::run;
+/// let result = run(|env| {
+///     let source = CollectionSource::new([1, 2, 3, 4, 5]).with_splits(2).assigned(SplitAssignment::Static);
+///     let numbers = env.from_source("numbers", source).set_parallelism(2);
+///     numbers.full_window_partition().reduce(|a, b| a + b).collect("sums");
+///     Ok(())
+/// })?;
+/// assert_eq!(result.collected::<i32>("sums")?, [1 + 2 + 3, 4 + 5]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct CollectionSource<T> {
     records: Vec<T>,

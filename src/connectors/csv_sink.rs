@@ -13,6 +13,25 @@ use super::part_file::{PartFile, Rendered, check_directory};
 use super::{Sink, SinkWriter};
 
 /// Writes rows, structs with named fields, as CSV on the output volume.
+///
+/// ```
+/// # use revenant::connectors::CsvSink;
+/// # use revenant::runtime::run;
+/// #[derive(Clone, serde::Serialize, serde::Deserialize)]
+/// struct Line {
+///     speaker: String,
+///     text: String,
+/// }
+///
+/// let result = run(|env| {
+///     let line = Line { speaker: "Hamlet".to_owned(), text: "To be, or not to be".to_owned() };
+///     env.from_collection("lines", [line]).sink_to(CsvSink::new("lines"));
+///     Ok(())
+/// })?;
+/// let csv = std::fs::read_to_string(result.output().join("lines/part-00000.csv"))?;
+/// assert_eq!(csv, "speaker,text\nHamlet,\"To be, or not to be\"\n");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct CsvSink {
     directory: String,

@@ -7,6 +7,16 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// Days since 1970-01-01 in the Gregorian calendar. Written `yyyy-mm-dd` where people read it (CSV,
 /// messages) and as the number of days in binary records.
+///
+/// ```
+/// use revenant::connectors::Date;
+///
+/// let day: Date = "1996-02-29".parse()?;
+/// assert_eq!(Some(day), Date::from_ymd(1996, 2, 29));
+/// assert_eq!(Date(day.0 + 1).to_string(), "1996-03-01");
+/// assert!("1995-02-29".parse::<Date>().is_err());
+/// # Ok::<(), String>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Date(pub i32);
 

@@ -12,6 +12,19 @@ use super::{Sink, SinkWriter};
 
 /// Writes records of any type as JSON Lines on the output volume. JSON has no numbers that are not
 /// finite: they are written as `null`.
+///
+/// ```
+/// # use revenant::connectors::JsonLinesSink;
+/// # use revenant::runtime::run;
+/// let result = run(|env| {
+///     env.from_collection("pairs", [(1, Some("a")), (2, None)].map(|(n, tag)| (n, tag.map(str::to_owned))))
+///         .sink_to(JsonLinesSink::new("pairs"));
+///     Ok(())
+/// })?;
+/// let lines = std::fs::read_to_string(result.output().join("pairs/part-00000.jsonl"))?;
+/// assert_eq!(lines, "[1,\"a\"]\n[2,null]\n");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct JsonLinesSink {
     directory: String,

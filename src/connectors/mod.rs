@@ -53,6 +53,44 @@ pub use tpch::{LineItem, TpchLineItemSource, TpchSource};
 pub const PENDING_DIRECTORY: &str = ".pending";
 
 /// A bounded input that is read split by split (Flink's Source of FLIP-27).
+///
+/// ```
+/// # use revenant::api::{FunctionError, Out};
+/// # use revenant::connectors::{Source, SourceReaderContext};
+/// # use revenant::coordinator::SplitAssignment;
+/// # use revenant::runtime::run;
+/// /// Every `step`-th number, split by what is left of a division.
+/// struct Steps {
+///     step: u32,
+/// }
+///
+/// impl Source for Steps {
+///     type Record = u32;
+///     type Split = u32;
+///
+///     fn splits(&self) -> Vec<u32> {
+///         (0..self.step).collect()
+///     }
+///
+///     fn assignment(&self) -> SplitAssignment {
+///         SplitAssignment::Static
+///     }
+///
+///     async fn read(&self, rest: u32, _: &SourceReaderContext, out: &Out<u32>) -> Result<(), FunctionError> {
+///         for number in (rest..6).step_by(self.step as usize) {
+///             out.collect(number).await;
+///         }
+///         Ok(())
+///     }
+/// }
+///
+/// let result = run(|env| {
+///     env.from_source("steps", Steps { step: 2 }).set_parallelism(2).collect("numbers");
+///     Ok(())
+/// })?;
+/// assert_eq!(result.collected::<u32>("numbers")?, [0, 2, 4, 1, 3, 5]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Source: Send + Sync + 'static {
     type Record: Record;
     /// What a reader has to know of its split.
@@ -98,6 +136,55 @@ pub trait Source: Send + Sync + 'static {
 }
 
 /// A sink with two phases (Flink's TwoPhaseCommittingSink): its writers prepare, the job commits.
+///
+/// ```
+/// # use revenant::connectors::{Sink, SinkWriter};
+/// # use revenant::operators::OperatorContext;
+/// # use revenant::runtime::run;
+/// # use revenant::task::BodyError;
+/// /// Counts records and keeps none.
+/// struct Discard;
+///
+/// struct Counter(OperatorContext);
+///
+/// impl<T: 'static> Sink<T> for Discard {
+///     type Writer = Counter;
+///
+///     fn name(&self) -> String {
+///         "discard".to_owned()
+///     }
+///
+///     fn target(&self) -> Result<String, String> {
+///         Ok("discard".to_owned())
+///     }
+///
+///     fn writer(&self, context: &OperatorContext) -> Counter {
+///         Counter(context.clone())
+///     }
+/// }
+///
+/// impl<T> SinkWriter<T> for Counter {
+///     fn write(&mut self, _: T) -> Result<usize, BodyError> {
+///         self.0.task().add_to_accumulator("discarded", 1);
+///         Ok(0)
+///     }
+///
+///     async fn flush(&mut self) -> Result<(), BodyError> {
+///         Ok(())
+///     }
+///
+///     async fn finish(&mut self) -> Result<(), BodyError> {
+///         Ok(())
+///     }
+/// }
+///
+/// let result = run(|env| {
+///     env.from_collection("numbers", 0..10).sink_to(Discard);
+///     Ok(())
+/// })?;
+/// assert_eq!(result.accumulators().get("discarded"), Some(&10));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Sink<T>: Send + Sync + 'static {
     type Writer: SinkWriter<T> + 'static;
 

@@ -8,6 +8,19 @@ use super::{Source, SourceReaderContext};
 
 /// The numbers `from..to`, cut into `splits` pieces whose lengths differ by at most one; longer
 /// pieces come first. Pieces may be empty.
+///
+/// ```
+/// # use revenant::connectors::NumberSequenceSource;
+/// # use revenant::coordinator::SplitAssignment;
+/// # use revenant::runtime::run;
+/// let result = run(|env| {
+///     let source = NumberSequenceSource::new(0, 5, 2).assigned(SplitAssignment::Static);
+///     env.from_source("numbers", source).set_parallelism(2).print();
+///     Ok(())
+/// })?;
+/// assert_eq!(result.printed(), ["1> 0", "1> 1", "1> 2", "2> 3", "2> 4"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct NumberSequenceSource {
     from: i64,

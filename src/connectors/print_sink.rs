@@ -19,6 +19,19 @@ pub const PRINT_DIRECTORY: &str = "print";
 const UNNAMED: char = '_';
 
 /// Prints records as they are for debugging (Flink's PrintSink, which prints what `toString` gives).
+///
+/// What `DataStream::print_with` writes to:
+///
+/// ```
+/// # use revenant::connectors::PrintSink;
+/// # use revenant::runtime::run;
+/// let result = run(|env| {
+///     env.from_collection("numbers", [1, 2]).sink_to(PrintSink::new("numbers"));
+///     Ok(())
+/// })?;
+/// assert_eq!(result.printed(), ["numbers> 1", "numbers> 2"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct PrintSink {
     name: String,

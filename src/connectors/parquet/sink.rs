@@ -23,6 +23,32 @@ use crate::task::BodyError;
 /// columns follow from the row type alone: numbers, `bool`, `String`, `Option`, lists, structs, and enums
 /// whose variants have no fields. A type that reads only certain texts, such as
 /// [`crate::connectors::Date`], is refused.
+///
+/// ```
+/// # use revenant::api::Program;
+/// # use revenant::connectors::{ParquetSink, ParquetSource};
+/// # use revenant::runtime::{MiniCluster, run};
+/// #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+/// struct City {
+///     name: String,
+///     people: Option<u32>,
+/// }
+///
+/// let written = run(|env| {
+///     let cities = [("Ulm", Some(126_000)), ("Atlantis", None)];
+///     let cities = cities.map(|(name, people)| City { name: name.to_owned(), people });
+///     env.from_collection("cities", cities).sink_to(ParquetSink::new("cities"));
+///     Ok(())
+/// })?;
+/// let program = Program::new().register("names", "Reads names.", |env, _| {
+///     let cities = env.from_source("cities", ParquetSource::<City>::new(["cities"]));
+///     cities.filter(|city| city.people.is_none()).map(|city| city.name).collect("legends");
+///     Ok(())
+/// });
+/// let read = MiniCluster::new(program).input(written.output()).run("names")?;
+/// assert_eq!(read.collected::<String>("legends")?, ["Atlantis"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct ParquetSink {
     directory: String,

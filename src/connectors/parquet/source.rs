@@ -22,6 +22,8 @@ use crate::operators::Out;
 /// The rows of Parquet files on the input volume as structs of type `T`, whose fields are found by the
 /// names of the columns; other columns are not even read. A split has the row groups that begin in its
 /// range of bytes; one of them is in memory at a time. Compressed may be what snappy compressed.
+///
+/// See [`super::ParquetSink`] for an example.
 pub struct ParquetSource<T> {
     input: FileInput,
     assignment: SplitAssignment,

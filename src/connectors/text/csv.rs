@@ -22,6 +22,38 @@ pub struct CsvFormat<T> {
 /// names of their columns, and columns that the row type does not have are left out; without one, fields
 /// are those of the row type in its order. A field with a line break in it cannot be read, since files
 /// are cut into splits at line ends: it is a bad line.
+///
+/// ```
+/// # use revenant::api::Program;
+/// # use revenant::connectors::{BadLines, CsvSource};
+/// # use revenant::runtime::MiniCluster;
+/// #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+/// struct City {
+///     name: String,
+///     people: u32,
+/// }
+///
+/// let input = std::env::temp_dir().join(format!("revenant-csv-{}", std::process::id()));
+/// std::fs::create_dir_all(&input)?;
+/// std::fs::write(input.join("cities.csv"), "people;state;name\n126000;BW;Ulm\nmany;NRW;Bonn\n")?;
+/// let cities = |bad_lines| {
+///     let program = Program::new().register("cities", "Reads cities.", move |env, _| {
+///         let source = CsvSource::<City>::new(["cities.csv"]).delimiter(b';').bad_lines(bad_lines);
+///         env.from_source("cities", source).collect("cities");
+///         Ok(())
+///     });
+///     MiniCluster::new(program).input(&input).run("cities")
+/// };
+/// let result = cities(BadLines::SkipAndCount)?;
+/// assert_eq!(result.collected::<City>("cities")?, [City { name: "Ulm".to_owned(), people: 126_000 }]);
+/// assert_eq!(result.accumulators().get("cities.bad-lines"), Some(&1));
+///
+/// let error = cities(BadLines::Fail).err().expect("'many' is no number").to_string();
+/// assert!(error.contains("cities.csv:3"), "{error}");
+/// assert!(error.contains("column 1 ('people'): 'many' is not a whole number"), "{error}");
+/// # std::fs::remove_dir_all(&input)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub type CsvSource<T> = LineSource<CsvFormat<T>>;
 
 impl<T: Record> CsvSource<T> {

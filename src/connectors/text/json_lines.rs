@@ -12,6 +12,31 @@ pub struct JsonLinesFormat<T> {
 }
 
 /// Records of type `T` from files of JSON Lines (NDJSON).
+///
+/// ```
+/// # use revenant::api::Program;
+/// # use revenant::connectors::JsonLinesSource;
+/// # use revenant::runtime::MiniCluster;
+/// #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+/// struct Visit {
+///     page: String,
+///     seconds: Option<u32>,
+/// }
+///
+/// let input = std::env::temp_dir().join(format!("revenant-json-{}", std::process::id()));
+/// std::fs::create_dir_all(&input)?;
+/// std::fs::write(input.join("visits.jsonl"), "{\"page\":\"/\",\"seconds\":3}\n\n{\"page\":\"/about\"}\n")?;
+/// let program = Program::new().register("visits", "Reads visits.", |env, _| {
+///     env.from_source("visits", JsonLinesSource::<Visit>::new(["visits.jsonl"])).collect("visits");
+///     Ok(())
+/// });
+/// let result = MiniCluster::new(program).input(&input).run("visits")?;
+/// let visits = [("/", Some(3)), ("/about", None)];
+/// let visits = visits.map(|(page, seconds)| Visit { page: page.to_owned(), seconds });
+/// assert_eq!(result.collected::<Visit>("visits")?, visits);
+/// # std::fs::remove_dir_all(&input)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub type JsonLinesSource<T> = LineSource<JsonLinesFormat<T>>;
 
 impl<T: Record> JsonLinesSource<T> {

@@ -7,6 +7,24 @@ use super::{LineFormat, LineParser, LineSource};
 pub struct TextLineFormat;
 
 /// The lines of text files, empty ones too (Flink's `TextLineInputFormat`).
+///
+/// ```
+/// # use revenant::api::Program;
+/// # use revenant::connectors::TextLineSource;
+/// # use revenant::runtime::MiniCluster;
+/// let input = std::env::temp_dir().join(format!("revenant-lines-{}", std::process::id()));
+/// std::fs::create_dir_all(&input)?;
+/// std::fs::write(input.join("poem.txt"), "Once upon\r\n\na midnight dreary")?;
+/// let program = Program::new().register("lines", "Reads lines.", |env, _| {
+///     let lines = env.from_source("lines", TextLineSource::new(["poem.txt"]).split_bytes(8));
+///     lines.set_parallelism(1).collect("lines");
+///     Ok(())
+/// });
+/// let result = MiniCluster::new(program).input(&input).run("lines")?;
+/// assert_eq!(result.collected::<String>("lines")?, ["Once upon", "", "a midnight dreary"]);
+/// # std::fs::remove_dir_all(&input)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub type TextLineSource = LineSource<TextLineFormat>;
 
 impl TextLineSource {

@@ -37,6 +37,20 @@ use table::{Piece, Text};
 
 /// A table at a scale factor, in `parts` splits. REGION and NATION are the same at every scale factor,
 /// and one split.
+///
+/// ```
+/// # use revenant::connectors::TpchSource;
+/// # use revenant::connectors::tpch::Region;
+/// # use revenant::runtime::run;
+/// let result = run(|env| {
+///     let regions = env.from_source("regions", TpchSource::<Region>::new(0.01, 4));
+///     regions.map(|region| region.name).collect("names");
+///     Ok(())
+/// })?;
+/// let names = ["AFRICA", "AMERICA", "ASIA", "EUROPE", "MIDDLE EAST"];
+/// assert_eq!(result.collected::<String>("names")?, names);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct TpchSource<T> {
     scale_factor: f64,
     parts: u32,

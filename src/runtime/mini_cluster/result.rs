@@ -13,6 +13,22 @@ use super::super::directories::WorkingDirectory;
 use super::super::results::{self, ResultError};
 
 /// Why there is no result.
+///
+/// ```
+/// use revenant::runtime::{JobExecutionError, run};
+///
+/// let failed = run(|env| {
+///     let numbers = env.from_collection("numbers", [1, 0]);
+///     numbers.map(|n| 6 / n).name("Divide").collect("parts");
+///     Ok(())
+/// });
+/// let Err(JobExecutionError::Failed { reason, .. }) = failed else { panic!("it divided by zero") };
+/// assert!(reason.contains("(subtask 0, attempt v0.0.e1a1): operator 'Divide': panicked:"), "{reason}");
+///
+/// let refused = run(|_| Ok(()));
+/// let Err(JobExecutionError::Refused(reason)) = refused else { panic!("there is nothing to run") };
+/// assert!(reason.contains("it has no sink"), "{reason}");
+/// ```
 #[derive(Debug, thiserror::Error)]
 pub enum JobExecutionError {
     /// Nothing was started: the job, an option or a directory is not right.
@@ -33,6 +49,20 @@ pub enum JobExecutionError {
 
 /// What a job that finished gives back (Flink's class of this name). A temporary output directory goes
 /// with it.
+///
+/// ```
+/// let result = revenant::runtime::run(|env| {
+///     let numbers = env.from_collection("numbers", [2, 3]);
+///     numbers.collect("numbers");
+///     numbers.print();
+///     Ok(())
+/// })?;
+/// assert_eq!(result.collected::<i32>("numbers")?, [2, 3]);
+/// assert_eq!(result.printed(), ["2", "3"]);
+/// assert!(result.accumulators().is_empty() && result.restarts().is_empty());
+/// assert!(result.files()?.iter().all(|file| result.output().join(file).exists()));
+/// # Ok::<(), revenant::runtime::JobExecutionError>(())
+/// ```
 pub struct JobExecutionResult {
     job: String,
     net_runtime: Duration,
