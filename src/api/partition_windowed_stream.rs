@@ -158,7 +158,14 @@ impl<T: Record> PartitionWindowedStream<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// What has no total order is no key:
+    /// A sort says its direction, and what has no total order is no key:
+    ///
+    /// ```compile_fail,E0061
+    /// # use revenant::api::StreamExecutionEnvironment;
+    /// # let mut env = StreamExecutionEnvironment::new();
+    /// let numbers = env.from_collection("numbers", vec![1, 2]);
+    /// numbers.full_window_partition().sort_partition(|n| *n);
+    /// ```
     ///
     /// ```compile_fail,E0277
     /// # use revenant::api::{Order, StreamExecutionEnvironment};
