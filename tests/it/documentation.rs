@@ -1,7 +1,8 @@
-//! The tables of ARCHITECTURE.md are true: every test that they name exists, every option is there as
-//! the program has it, no statement and no hazard is left out.
+//! The tables of ARCHITECTURE.md and of the differences to Flink are true: every test that they name
+//! exists, every option and every call of the API is there as the program has it, no statement and no
+//! hazard is left out, and every call has an example.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -10,6 +11,21 @@ use revenant::config::Configuration;
 /// Statements of FLIP-383 by part, as the table numbers them.
 const STATEMENTS: [(&str, u32); 8] =
     [("W", 3), ("E", 9), ("S", 4), ("C", 6), ("P", 5), ("R", 6), ("K", 1), ("L", 3)];
+
+/// Cases of FLIP-380, as the table numbers them.
+const CASES: u32 = 19;
+
+/// Where the calls of the API are.
+const API: [&str; 8] = [
+    "environment",
+    "data_stream",
+    "results",
+    "keyed_stream",
+    "partition_windowed_stream",
+    "rich_functions",
+    "parameters",
+    "program",
+];
 
 /// The known ways to get such a protocol wrong that this engine answers for.
 fn hazards() -> BTreeSet<u32> {
@@ -22,11 +38,73 @@ fn root() -> PathBuf {
 
 /// The cells of the table rows under a heading of ARCHITECTURE.md.
 fn table(heading: &str) -> Vec<Vec<String>> {
-    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    table_of("ARCHITECTURE.md", heading)
+}
+
+/// The cells of the table rows under a heading of a page. A `|` in a cell has a backslash before it.
+fn table_of(page: &str, heading: &str) -> Vec<Vec<String>> {
+    let text = fs::read_to_string(root().join(page)).unwrap().replace(r"\|", "\u{2502}");
     let section = text.split("\n## ").find(|section| section.starts_with(heading));
-    let section = section.unwrap_or_else(|| panic!("ARCHITECTURE.md has no section '{heading}'"));
+    let section = section.unwrap_or_else(|| panic!("{page} has no section '{heading}'"));
     let rows = section.lines().filter(|line| line.starts_with('|')).skip(2);
     rows.map(|row| row.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect()).collect()
+}
+
+/// Whether there is the test of a name `path::test`, or the scenario of a path.
+fn exists(name: &str) -> bool {
+    let (path, test) = name.split_once("::").map_or((name, None), |(path, test)| (path, Some(test)));
+    let content = fs::read_to_string(root().join(path));
+    content.is_ok_and(|content| test.is_none_or(|test| tests(&content).iter().any(|known| known == test)))
+}
+
+/// A public call of a type: `Type::call`, and whether it has an example of its own or is in its type's.
+#[derive(Debug, PartialEq)]
+struct Call {
+    name: String,
+    has_example: bool,
+}
+
+/// The public calls of a source in its order. Those of unit tests are behind all others.
+fn calls(source: &str) -> Vec<Call> {
+    let (mut calls, mut of_type, mut doc) = (Vec::new(), String::new(), String::new());
+    let mut docs_of_types = BTreeMap::new();
+    let identifier =
+        |text: &str| -> String { text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect() };
+    for line in source.split("#[cfg(test)]").next().unwrap().lines().map(str::trim_start) {
+        if let Some(text) = line.strip_prefix("///") {
+            doc += text;
+            doc += "\n";
+            continue;
+        }
+        if line.starts_with("#[") {
+            continue;
+        }
+        if let Some(rest) = line.strip_prefix("pub struct ") {
+            docs_of_types.insert(identifier(rest), doc.clone());
+        } else if line.starts_with("impl") && line.ends_with('{') {
+            let subject = line.rsplit_once(" for ").map_or(line, |(_, subject)| subject);
+            let bounds = subject.strip_prefix("impl<").map_or(0, |rest| {
+                let mut open = 1;
+                let end = rest.find(|c: char| {
+                    open += i32::from(c == '<') - i32::from(c == '>');
+                    open == 0
+                });
+                "impl<".len() + end.unwrap_or(0) + 1
+            });
+            of_type = identifier(subject[bounds..].trim_start_matches("impl").trim_start());
+        } else if let Some(rest) = line.strip_prefix("pub fn ") {
+            let call = identifier(rest);
+            let of_its_type = docs_of_types.get(&of_type).is_some_and(|doc: &String| {
+                let code = doc.split("```").skip(1).step_by(2);
+                let mut code = code.filter(|code| !code.starts_with("compile_fail"));
+                code.any(|code| code.contains(&format!("{call}(")))
+            });
+            let has_example = of_its_type || doc.contains("```\n");
+            calls.push(Call { name: format!("{of_type}::{call}"), has_example });
+        }
+        doc.clear();
+    }
+    calls
 }
 
 /// What a cell says in backticks.
@@ -158,4 +236,66 @@ fn each_test_that_is_named_after_a_hazard_has_its_row() {
             numbers(&name).into_iter().filter(|number| !hazards.contains(number)).collect();
         assert_eq!(unknown, [0; 0], "`{name}` is named after hazards that have no row");
     }
+}
+
+#[test]
+fn each_case_of_the_other_flip_names_tests_that_exist() {
+    let rows = table("FLIP-380, case by case");
+    let found: Vec<String> = rows.iter().map(|row| row[0].clone()).collect();
+    assert_eq!(found, (1..=CASES).map(|number| format!("F{number}")).collect::<Vec<_>>());
+    let known = names();
+    for row in &rows {
+        assert!(row.len() == 4 && row.iter().all(|cell| !cell.is_empty()), "{row:?}");
+        assert_exist(&known, &quoted(&row[3]), &row[0]);
+    }
+}
+
+#[test]
+fn a_call_is_found_with_its_type_and_its_example() {
+    let source = "/// ```\n/// one.two();\n/// ```\npub struct One<T>;\nimpl<T: Deref<Target = u8>> One<T> {\n    \
+                  /// Two.\n    pub fn two(&self) {}\n    /// Three.\n    #[must_use]\n    pub fn three<U>(self) {}\n    \
+                  /// ```\n    /// four();\n    /// ```\n    pub fn four() {}\n    pub(super) fn five() {}\n}\n\
+                  impl Deref for Other {\n}\n#[cfg(test)]\nmod tests {\n    pub fn six() {}\n}\n";
+    let call = |name: &str, has_example| Call { name: name.to_owned(), has_example };
+    assert_eq!(calls(source), [call("One::two", true), call("One::three", false), call("One::four", true)]);
+}
+
+#[test]
+fn each_call_of_the_api_has_an_example_and_names_a_test_that_exists() {
+    let source = |name: &str| fs::read_to_string(root().join(format!("src/api/{name}.rs"))).unwrap();
+    let calls: Vec<Call> = API.iter().flat_map(|name| calls(&source(name))).collect();
+    let without: Vec<&str> =
+        calls.iter().filter(|call| !call.has_example).map(|call| call.name.as_str()).collect();
+    assert_eq!(without, [""; 0], "no example");
+    let rows = table("The API, call by call");
+    let listed: BTreeSet<&str> = rows.iter().map(|row| row[0].trim_matches('`')).collect();
+    assert_eq!(listed, calls.iter().map(|call| call.name.as_str()).collect());
+    let known = names();
+    for row in &rows {
+        assert_eq!(row.len(), 2, "{row:?}");
+        assert_exist(&known, &quoted(&row[1]), &row[0]);
+    }
+}
+
+#[test]
+fn each_difference_to_flink_names_tests_where_they_are() {
+    let sections = [
+        ("Streams and full-window partitions", 5),
+        ("After a crash", 4),
+        ("The values of Flink's own tests", 2),
+    ];
+    for (heading, columns) in sections {
+        let rows = table_of("docs/differences-to-flink.md", heading);
+        assert!(rows.len() > 10, "{heading}");
+        for row in &rows {
+            assert!(row.len() == columns && row.iter().all(|cell| !cell.is_empty()), "{row:?}");
+            let tests = quoted(&row[columns - 1]);
+            assert!(!tests.is_empty(), "'{}' names no test", row[0]);
+            for test in tests {
+                assert!(exists(test), "'{}' names `{test}`, and it is not there", row[0]);
+            }
+        }
+    }
+    assert!(exists("tests/it/documentation.rs::each_difference_to_flink_names_tests_where_they_are"));
+    assert!(!exists("tests/it/documentation.rs::exists") && !exists("scenarios/none.toml"));
 }
