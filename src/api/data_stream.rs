@@ -97,6 +97,9 @@ impl<T: Record> DataStream<T> {
     /// assert_eq!(result.collected::<String>("loud")?, ["TO", "BE", "OR"]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    ///
+    /// A function that may fail is a [`RichMapFunction`]; one that leaves out what it cannot use is a
+    /// [`Self::flat_map`] to an `Option` or a `Result`.
     pub fn map<U: Record>(&self, function: impl Fn(T) -> U + Send + Sync + 'static) -> DataStream<U> {
         self.push_operator("Map", operators::map(function))
     }
@@ -266,11 +269,12 @@ impl<T: Record> DataStream<T> {
 
     /// Sends each record to the subpartition that `partitioner` says, given the record's key and the
     /// number of subpartitions; a number that is not below it fails the task. Neighbouring
-    /// subpartitions may belong to one subtask of the consumer, but none is ever split.
+    /// subpartitions may belong to one subtask of the consumer, but none is ever split. With ranges of
+    /// the key in their order, and a sort behind, a stream is sorted as a whole: the example
+    /// `sort_tpch_table` does.
     ///
     /// ```
     /// # use revenant::runtime::run;
-    /// # use revenant::api::JobError;
     /// let result = run(|env| {
     ///     let numbers = env.from_collection("numbers", vec![3_u32, 10, 4]);
     ///     let apart = numbers.partition_custom(|key: &bool, count| u32::from(*key) % count, |n| n % 2 == 0);

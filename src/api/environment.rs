@@ -41,7 +41,8 @@ impl StreamExecutionEnvironment {
         Self::default()
     }
 
-    /// Sets an option for this job: `parallelism.default`, `execution.runtime-mode` (there is BATCH),
+    /// Sets an option for this job: `parallelism.default`, `execution.runtime-mode` (BATCH, or
+    /// AUTOMATIC, which is the same),
     /// or one of the cluster's that this job wants otherwise: those that begin with
     /// `execution.batch.adaptive.`, `execution.sort-` and `restart-strategy.`. What is wrong is said
     /// when the graph is built.

@@ -28,6 +28,10 @@ use super::Out;
 /// assert_eq!(result.collected::<Visit>("read")?, [Visit { page: "/".to_owned(), seconds: Some(2.5) }]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "records of type `{Self}` cannot travel between tasks",
+    note = "records are owned values that derive or implement Clone, serde::Serialize and serde::Deserialize"
+)]
 pub trait Record: Serialize + DeserializeOwned + Clone + 'static {}
 
 impl<T: Serialize + DeserializeOwned + Clone + 'static> Record for T {}

@@ -153,7 +153,12 @@ impl OptionValue for Duration {
 }
 
 impl OptionValue for MemorySize {
+    /// A number alone is one of bytes, as in Flink.
     fn parse(text: &str) -> Option<Self> {
+        let alone = text.trim();
+        if !alone.is_empty() && alone.bytes().all(|byte| byte.is_ascii_digit()) {
+            return alone.parse().ok().map(Self);
+        }
         quantity(
             text,
             &[
@@ -197,7 +202,10 @@ mod tests {
         }
         assert_eq!(MemorySize::parse("32 kb"), Some(MemorySize(32 << 10)));
         assert_eq!(MemorySize::parse("7b"), Some(MemorySize(7)));
-        assert_eq!(MemorySize::parse("1 s"), None);
+        assert_eq!(MemorySize::parse(" 700 "), Some(MemorySize(700)));
+        for wrong in ["1 s", "", " ", "+7", "7.0", "99999999999999999999"] {
+            assert_eq!(MemorySize::parse(wrong), None, "{wrong}");
+        }
     }
 
     #[test]

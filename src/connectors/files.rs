@@ -68,8 +68,8 @@ pub(crate) fn check_path(path: &str) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "'{path}' is not a path on the input volume: right is one that begins in the directory which --input \
-         names, such as 'logs/2024', no part of it empty, '.' or '..'"
+        "'{path}' is not a path in the input directory (--input DIR, or MiniCluster::input): right is one that \
+         begins there, such as 'logs/2024', no part of it empty, '.' or '..'; '' is the whole directory"
     ))
 }
 

@@ -72,8 +72,8 @@ impl JobMaster {
         if visible.is_empty() {
             let reason = format!(
                 "'{name}' has nothing to read: there is no file '{path}' and no directory '{path}' with a file \
-                 in it on the input volume, which --input DIR names; files whose name begins with '.' or '_' \
-                 do not count"
+                 in it in the input directory (--input DIR, or MiniCluster::input); patterns are not expanded, and \
+                 files whose name begins with '.' or '_' do not count"
             );
             return self.fail_job(&reason, out);
         }

@@ -155,7 +155,7 @@ fn deduplicate_by_key_says_what_is_wrong_with_its_input_and_its_output() {
     let missing = refusal(&["tuesday.ndjson"]);
     assert!(missing.contains("there is no file 'tuesday.ndjson'"), "{missing}");
     let outside = refusal(&["../in/monday.ndjson"]);
-    assert!(outside.contains("'../in/monday.ndjson' is not a path on the input volume"), "{outside}");
+    assert!(outside.contains("'../in/monday.ndjson' is not a path in the input directory"), "{outside}");
     fs::write(output.join("kept"), "").unwrap();
     let full = refusal(&[]);
     assert!(full.contains("is not empty"), "{full}");

@@ -57,7 +57,9 @@ pub struct CsvFormat<T> {
 pub type CsvSource<T> = LineSource<CsvFormat<T>>;
 
 impl<T: Record> CsvSource<T> {
-    /// Files with a header and commas. `paths` are files and directories on the input volume.
+    /// Files with a header and commas.
+    /// `paths` are files and directories below the input directory, one as `["visits"]`; `[""]` is all of
+    /// it. There are no patterns: a directory is read whole, but for hidden files.
     pub fn new<P: Into<String>>(paths: impl IntoIterator<Item = P>) -> Self {
         Self::with_format(paths, CsvFormat { header: true, delimiter: b',', record: PhantomData })
     }

@@ -28,7 +28,8 @@ pub struct TextLineFormat;
 pub type TextLineSource = LineSource<TextLineFormat>;
 
 impl TextLineSource {
-    /// `paths` are files and directories on the input volume.
+    /// `paths` are files and directories below the input directory, one as `["visits"]`; `[""]` is all of
+    /// it. There are no patterns: a directory is read whole, but for hidden files.
     pub fn new<P: Into<String>>(paths: impl IntoIterator<Item = P>) -> Self {
         Self::with_format(paths, TextLineFormat)
     }

@@ -167,7 +167,7 @@ fn a_path_without_files_fails_the_job_and_says_where_it_was_looked_for() {
         let [JobOutcome::Failed { reason }] = &fixture.outcomes()[..] else {
             panic!("{:?}", fixture.effects)
         };
-        for part in ["'v0'", "'logs'", "input volume", "--input DIR"] {
+        for part in ["'v0'", "'logs'", "--input DIR", "MiniCluster::input", "patterns"] {
             assert!(reason.contains(part), "{reason}");
         }
         answer(&mut fixture, "users.csv", Ok(entries(&[("users.csv", 1)])));

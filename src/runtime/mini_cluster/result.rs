@@ -1,6 +1,7 @@
 //! How a job ended that ran on a mini cluster.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -29,7 +30,7 @@ use super::super::results::{self, ResultError};
 /// let Err(JobExecutionError::Refused(reason)) = refused else { panic!("there is nothing to run") };
 /// assert!(reason.contains("it has no sink"), "{reason}");
 /// ```
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum JobExecutionError {
     /// Nothing was started: the job, an option or a directory is not right.
     #[error("{0}")]
@@ -45,6 +46,13 @@ pub enum JobExecutionError {
     Cluster { job: String, reason: String },
     #[error(transparent)]
     Result(#[from] ResultError),
+}
+
+/// The same words as for people: a `main` that returns the error shows it in this way.
+impl fmt::Debug for JobExecutionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 /// What a job that finished gives back (Flink's class of this name). A temporary output directory goes
