@@ -9,7 +9,8 @@ use serde::de::DeserializeOwned;
 use super::Out;
 
 /// What streams consist of. Between tasks a record is its postcard encoding, so the order of a
-/// struct's fields is part of the format; `Clone` is for streams with several consumers.
+/// struct's fields is part of the format, and a type is read as it is written: serde's `untagged`,
+/// `flatten` and `skip…` on fields cannot be used. `Clone` is for streams with several consumers.
 ///
 /// ```
 /// # use revenant::runtime::run;

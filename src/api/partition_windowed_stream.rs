@@ -57,7 +57,8 @@ impl<T: Record> PartitionWindowedStream<T> {
     }
 
     /// Runs `function` once for each partition, also for a subtask without records. It pulls records and
-    /// pushes results as it likes; neither side is held in memory. An error fails the task.
+    /// pushes results as it likes; neither side is held in memory. An error fails the task. It waits for
+    /// its records and results and for nothing else: there is no runtime for timers or sockets in a task.
     ///
     /// ```
     /// # use revenant::api::{Out, Records};

@@ -55,12 +55,12 @@ impl Source for NumberSequenceSource {
     type Split = (i64, i64);
 
     fn splits(&self) -> Vec<(i64, i64)> {
-        let count = i128::from(self.to.saturating_sub(self.from).max(0));
+        let count = (i128::from(self.to) - i128::from(self.from)).max(0);
         let (length, longer) =
             (count / i128::from(self.splits.max(1)), count % i128::from(self.splits.max(1)));
         let start = |i: u32| {
             let offset = i128::from(i) * length + i128::from(i).min(longer);
-            self.from + offset as i64
+            (i128::from(self.from) + offset) as i64
         };
         (0..self.splits).map(|i| (start(i), start(i + 1))).collect()
     }
@@ -100,5 +100,11 @@ mod tests {
             let lengths: Vec<i64> = pieces.iter().map(|(from, to)| to - from).collect();
             assert!(lengths.iter().max().unwrap() - lengths.iter().min().unwrap() <= 1, "{lengths:?}");
         }
+    }
+
+    #[test]
+    fn all_whole_numbers_are_a_sequence() {
+        let pieces = NumberSequenceSource::new(i64::MIN, i64::MAX, 2).splits();
+        assert_eq!(pieces, [(i64::MIN, 0), (0, i64::MAX)]);
     }
 }

@@ -26,6 +26,7 @@ impl StreamGraph {
         if let Some(misuse) = self.misuses.first() {
             return Err(misuse.clone());
         }
+        check_size(self)?;
         let options = JobOptions::of(self)?;
         let resolved = resolve(self, options.parallelism)?;
         let chains = Chains::new(self, &resolved);
@@ -35,6 +36,25 @@ impl StreamGraph {
         let vertices: Vec<JobVertex> = chains.heads.iter().map(|&head| chains.vertex(head, &edges)).collect();
         let fingerprint = fingerprint(name, &options.cluster, &vertices, &edges);
         Ok(JobGraph { name: name.to_owned(), options: options.cluster, vertices, edges, fingerprint })
+    }
+}
+
+/// Chains are built and run by recursion, and each input of an operator is one of each of its tasks.
+const OPERATORS_MAX: usize = 1000;
+const INPUTS_MAX: usize = 1000;
+
+fn check_size(graph: &StreamGraph) -> Result<(), GraphError> {
+    let (count, max) = (graph.nodes.len(), OPERATORS_MAX);
+    if count > max {
+        return Err(GraphError::TooManyOperators { count, max });
+    }
+    match graph.nodes.iter().find(|node| node.inputs.len() > INPUTS_MAX) {
+        None => Ok(()),
+        Some(node) => Err(GraphError::TooManyInputs {
+            operator: node.name.clone(),
+            count: node.inputs.len(),
+            max: INPUTS_MAX,
+        }),
     }
 }
 

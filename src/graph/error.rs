@@ -5,6 +5,12 @@
 pub enum GraphError {
     #[error("it has no sink, so it would do nothing; end a stream with sink_to")]
     NoSink,
+    #[error(
+        "it has {count} operators, at most {max} are right; do more in each, as one map in place of several"
+    )]
+    TooManyOperators { count: usize, max: usize },
+    #[error("'{operator}': it has {count} inputs, at most {max} are right; let fewer streams come together")]
+    TooManyInputs { operator: String, count: usize, max: usize },
     #[error("the results of '{operator}' go nowhere; end the stream with sink_to or leave it out")]
     GoesNowhere { operator: String },
     #[error("'{operator}': a parallelism of {parallelism} is not a whole number from 1 to {max}")]

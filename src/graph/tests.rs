@@ -607,3 +607,30 @@ fn a_job_sets_options_of_its_own_and_no_others() {
         "{streaming}"
     );
 }
+
+#[test]
+fn a_job_of_too_many_operators_or_an_operator_of_too_many_inputs_is_refused() {
+    let maps = |count: usize| {
+        job(|env| {
+            let mut rows = env.from_source("a", numbers()).map(row);
+            for _ in 1..count {
+                rows = rows.map(|row| row);
+            }
+            rows.sink_to(CsvSink::new("out"));
+        })
+    };
+    assert!(maps(998).is_ok());
+    assert_eq!(
+        maps(999).unwrap_err().to_string(),
+        "it has 1001 operators, at most 1000 are right; do more in each, as one map in place of several"
+    );
+    let error = job(|env| {
+        let mut rows = env.from_source("a", numbers()).map(row);
+        for _ in 0..10 {
+            rows = rows.union(&rows);
+        }
+        rows.sink_to(CsvSink::new("out"));
+    });
+    let expected = "'Sink: csv': it has 1024 inputs, at most 1000 are right; let fewer streams come together";
+    assert_eq!(error.unwrap_err().to_string(), expected);
+}

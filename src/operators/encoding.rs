@@ -3,6 +3,10 @@
 use postcard::ser_flavors::Flavor;
 use serde::Serialize;
 
+/// What a record must be.
+pub(super) const ENCODABLE: &str = "and records travel as postcard: their types are read as they are written, \
+     without serde's untagged, flatten, and skip of fields";
+
 /// Replaces the content of `bytes`.
 pub(super) fn encode<T: Serialize>(value: &T, bytes: &mut Vec<u8>) -> Result<(), postcard::Error> {
     bytes.clear();

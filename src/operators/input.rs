@@ -1,6 +1,7 @@
 //! Decoding of input: buffers are whole postcard records, one behind the other. Bytes that are no
 //! record fail the task with the operator's name.
 
+use std::any::type_name;
 use std::future::Future;
 use std::marker::PhantomData;
 use std::pin::Pin;
@@ -12,6 +13,7 @@ use crate::task::BodyError;
 
 use super::OperatorContext;
 use super::chain::Push;
+use super::encoding::ENCODABLE;
 
 /// Takes the next record from a buffer, with the length of its encoding.
 #[inline]
@@ -30,7 +32,12 @@ fn take<T: Record>(buffer: &[u8]) -> Option<(T, usize)> {
 #[cold]
 fn error_of<T: Record>(context: &OperatorContext, buffer: &[u8]) -> BodyError {
     match postcard::take_from_bytes::<T>(buffer) {
-        Err(error) => context.error(format_args!("an input record cannot be decoded: {error}")),
+        Err(error) => {
+            let record = type_name::<T>();
+            context.error(format_args!(
+                "an input record cannot be decoded: {error}; it is a {record}, {ENCODABLE}"
+            ))
+        }
         Ok(_) => context.error("an input buffer holds bytes, but its records have none"),
     }
 }

@@ -14,6 +14,7 @@
 //!
 //! So an attempt deals records that it sees in the same order as an earlier one in the same way.
 
+use std::any::type_name;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -25,7 +26,7 @@ use crate::task::BodyError;
 
 use super::OperatorContext;
 use super::chain::{AnyPush, LocalFuture, Push, Tail};
-use super::encoding::{append, encode};
+use super::encoding::{ENCODABLE, append, encode};
 
 /// The subpartition of a record with this key, of `subpartitions` (at least 1).
 pub fn subpartition_of_key(encoded_key: &[u8], subpartitions: u32) -> u32 {
@@ -59,15 +60,23 @@ struct Encoder {
     context: OperatorContext,
     output: usize,
     subpartitions: u32,
+    records: u64,
 }
+
+/// So many records, and then fewer and fewer, are read back to see that reading takes what writing made.
+const PROBED: u64 = 64;
 
 impl Encoder {
     fn new(context: &OperatorContext, output: usize) -> Self {
         let subpartitions = context.task().subpartitions(output).max(1);
-        Self { context: context.clone(), output, subpartitions }
+        Self { context: context.clone(), output, subpartitions, records: 0 }
     }
 
-    fn emit<T: Serialize>(&mut self, record: &T, subpartition: u32) -> Result<(), BodyError> {
+    fn emit<T: Record>(&mut self, record: &T, subpartition: u32) -> Result<(), BodyError> {
+        self.records += 1;
+        if self.records <= PROBED || self.records.is_power_of_two() {
+            self.probe(record)?;
+        }
         let written = self.context.task().emit(self.output, subpartition, |buffer| append(record, buffer));
         match written {
             Ok(0) => {
@@ -78,8 +87,29 @@ impl Encoder {
                 self.context.wrote(bytes);
                 Ok(())
             }
-            Err(error) => Err(self.context.error(format_args!("a record cannot be encoded: {error}"))),
+            Err(error) => Err(self.cannot_encode::<T>(&error)),
         }
+    }
+
+    fn cannot_encode<T>(&self, error: &postcard::Error) -> BodyError {
+        let record = type_name::<T>();
+        self.context.error(format_args!("a record cannot be encoded: {error}; it is a {record}, {ENCODABLE}"))
+    }
+
+    /// Records lie one behind the other, so what reads one in another length than it was written in
+    /// makes something else of all that follow.
+    fn probe<T: Record>(&self, record: &T) -> Result<(), BodyError> {
+        let mut bytes = Vec::new();
+        let written = append(record, &mut bytes).map_err(|error| self.cannot_encode::<T>(&error))?;
+        let read = match postcard::take_from_bytes::<T>(&bytes) {
+            Ok((_, [])) => return Ok(()),
+            Ok((_, rest)) => format!("only {} of them are read", written - rest.len()),
+            Err(error) => format!("they cannot be read: {error}"),
+        };
+        let record = type_name::<T>();
+        Err(self.context.error(format_args!(
+            "a record is written as {written} bytes, and {read}; it is a {record}, {ENCODABLE}"
+        )))
     }
 }
 
@@ -95,7 +125,7 @@ impl<T> SingleTail<T> {
     }
 }
 
-impl<T: Serialize> Push<T> for SingleTail<T> {
+impl<T: Record> Push<T> for SingleTail<T> {
     fn open(&mut self) -> Result<(), BodyError> {
         Ok(())
     }
@@ -128,7 +158,7 @@ impl<T> RoundRobinTail<T> {
     }
 }
 
-impl<T: Serialize> Push<T> for RoundRobinTail<T> {
+impl<T: Record> Push<T> for RoundRobinTail<T> {
     fn open(&mut self) -> Result<(), BodyError> {
         Ok(())
     }
@@ -155,7 +185,7 @@ struct HashTail<T, K> {
     record: PhantomData<fn(T)>,
 }
 
-impl<T: Serialize, K: Serialize> Push<T> for HashTail<T, K> {
+impl<T: Record, K: Serialize> Push<T> for HashTail<T, K> {
     fn open(&mut self) -> Result<(), BodyError> {
         Ok(())
     }
@@ -192,7 +222,7 @@ impl<T> ShuffleTail<T> {
     }
 }
 
-impl<T: Serialize> Push<T> for ShuffleTail<T> {
+impl<T: Record> Push<T> for ShuffleTail<T> {
     fn open(&mut self) -> Result<(), BodyError> {
         Ok(())
     }
@@ -224,7 +254,7 @@ struct CustomTail<T> {
     choose: Choose<T>,
 }
 
-impl<T: Serialize> Push<T> for CustomTail<T> {
+impl<T: Record> Push<T> for CustomTail<T> {
     fn open(&mut self) -> Result<(), BodyError> {
         Ok(())
     }

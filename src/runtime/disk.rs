@@ -2,6 +2,7 @@
 //! [`crate::disk`] to the letter; a path that would leave its volume is refused.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
@@ -208,6 +209,9 @@ fn list(root: &Path, path: &Path, entries: &mut Vec<DirectoryEntry>) -> io::Resu
         result => result?,
     };
     if !metadata.is_dir() {
+        if !metadata.is_file() {
+            return Err(invalid(&format!("{} is neither a file nor a directory", path.display())));
+        }
         let relative = path.strip_prefix(root).ok().and_then(Path::to_str);
         let relative = relative
             .ok_or_else(|| invalid(&format!("the name of the file {} is not UTF-8", path.display())))?;
@@ -219,7 +223,13 @@ fn list(root: &Path, path: &Path, entries: &mut Vec<DirectoryEntry>) -> io::Resu
         result => result?,
     };
     for child in children {
-        list(root, &child?.path(), entries)?;
+        let child = child?.path();
+        let name = child.file_name().map(OsStr::as_encoded_bytes).unwrap_or_default();
+        // Editors and tools leave hidden ones, and nobody reads those.
+        if !name.starts_with(b".") && !name.starts_with(b"_") && child.is_symlink() && !child.exists() {
+            return Err(invalid(&format!("{} is a link that leads nowhere", child.display())));
+        }
+        list(root, &child, entries)?;
     }
     Ok(())
 }

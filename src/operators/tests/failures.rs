@@ -4,6 +4,8 @@ use std::future::{Future, pending, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 use super::{Cluster, Row, row};
 use crate::api::{FunctionError, Out, Records, StreamExecutionEnvironment};
 use crate::connectors::{CsvSink, NumberSequenceSource, Source, SourceReaderContext};
@@ -49,6 +51,33 @@ fn an_error_of_a_user_function_fails_its_task() {
             .sink_to(CsvSink::new("out"));
     });
     assert!(message.contains("operator 'Picky': 7 is not wanted"), "{message}");
+}
+
+/// Writes two fields and reads one.
+#[derive(Clone)]
+struct Shorter(i64);
+
+impl Serialize for Shorter {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        (self.0, "rest").serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Shorter {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        i64::deserialize(deserializer).map(Self)
+    }
+}
+
+#[test]
+fn records_that_are_read_in_another_length_than_they_are_written_in_are_refused() {
+    let message = failure(|env| {
+        let numbers = env.from_source("numbers", NumberSequenceSource::new(0, 10, 1)).map(Shorter);
+        numbers.name("Half").rebalance().map(|half| row(half.0, "")).sink_to(CsvSink::new("out"));
+    });
+    let expected = "operator 'Half': a record is written as 6 bytes, and only 1 of them are read; it is a ";
+    assert!(message.contains(expected), "{message}");
+    assert!(message.contains("Shorter, and records travel as postcard"), "{message}");
 }
 
 #[test]

@@ -95,6 +95,21 @@ fn a_list_has_all_files_below_by_path_and_none_for_a_missing_directory() {
 }
 
 #[test]
+fn what_is_no_file_and_leads_nowhere_is_no_empty_file() {
+    use std::os::unix::{fs::symlink, net::UnixListener};
+    let bench = Bench::new("list-others");
+    bench.create("links/good", b"xy");
+    symlink("good", bench.root.join("local/links/link")).unwrap();
+    symlink("gone", bench.root.join("local/links/.hidden")).unwrap();
+    assert_eq!(bench.list("links").len(), 2);
+    symlink("gone", bench.root.join("local/links/broken")).unwrap();
+    let listed = |path: &str| bench.run(DiskOp::List { path: path.to_owned() }).unwrap_err().message;
+    assert!(listed("links").ends_with("links/broken is a link that leads nowhere"), "{}", listed("links"));
+    let _socket = UnixListener::bind(bench.root.join("local/socket")).unwrap();
+    assert!(listed("socket").ends_with("socket is neither a file nor a directory"), "{}", listed("socket"));
+}
+
+#[test]
 fn a_rename_replaces_and_readers_see_the_new_bytes() {
     let bench = Bench::new("rename");
     bench.create("old", b"old");

@@ -59,7 +59,8 @@ pub fn run(
 
 /// A cluster inside this operating-system process (Flink's class of this name): a high-availability
 /// service, a JobManager and TaskManagers, each with a port and actors of its own. A JobManager or
-/// TaskManager that ends by itself is started again, a few times.
+/// TaskManager that ends by itself is started again, a few times. A program that is killed leaves the
+/// working files, below the directory that [`Self::temporary_directory`] says.
 ///
 /// ```
 /// use revenant::api::{JobError, Program};
