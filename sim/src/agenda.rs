@@ -14,11 +14,14 @@ use madsim::rand::GlobalRng;
 use madsim::task::NodeId;
 use madsim::time::TimeHandle;
 use revenant::actor::{DiskOpId, Time, TimerId};
+use revenant::disk::DiskResult;
 use revenant::ids::{ActorId, Address};
 use revenant::message::Message;
 
 /// Position of a process in the run's list of processes.
 pub type ProcessIndex = usize;
+
+pub type TimerKey = (ProcessIndex, ActorId, TimerId);
 
 #[derive(Debug)]
 pub enum Due {
@@ -40,6 +43,14 @@ pub enum Due {
         op: DiskOpId,
         ticket: u64,
     },
+    /// A disk operation that is complete since a time at which the process stood still.
+    DiskDone {
+        actor: ActorId,
+        op: DiskOpId,
+        result: DiskResult,
+    },
+    /// The process was resumed and goes on where it stopped.
+    Resumed,
     /// A first or later start of the process.
     Boot,
     /// A fault of the scenario whose time has come.
@@ -68,6 +79,14 @@ pub struct Ticket {
     sequence: u64,
 }
 
+#[derive(Clone, Copy, Debug)]
+struct Timer {
+    local: Time,
+    at: Time,
+    order: u64,
+    ticket: Ticket,
+}
+
 #[derive(Debug, Default)]
 pub struct AgendaState {
     heap: BinaryHeap<Reverse<Key>>,
@@ -79,7 +98,10 @@ pub struct AgendaState {
     pub work: usize,
     /// Entries that start a process.
     starts: usize,
-    timers: BTreeMap<(ProcessIndex, ActorId, TimerId), (Time, Ticket)>,
+    /// With the time that each was set for, by the clock of its process.
+    timers: BTreeMap<TimerKey, Timer>,
+    /// What became due for processes while they stood still, in that order.
+    parked: Vec<Entry>,
     nodes: BTreeMap<NodeId, ProcessIndex>,
     /// Whether what a process has sent dies with it.
     pub sent_dies_with_sender: bool,
@@ -139,15 +161,56 @@ impl AgendaState {
         }
     }
 
-    pub fn set_timer(&mut self, at: Time, order: u64, process: ProcessIndex, actor: ActorId, timer: TimerId) {
+    /// Sets a timer for the time `local` of its process's clock, which shows it at `at`.
+    pub fn set_timer(&mut self, local: Time, at: Time, order: u64, (process, actor, timer): TimerKey) {
         self.cancel_timer(process, actor, timer);
         let ticket = self.push(at, order, Entry { process, due: Due::Timer { actor, timer } });
-        self.timers.insert((process, actor, timer), (at, ticket));
+        self.timers.insert((process, actor, timer), Timer { local, at, order, ticket });
     }
 
     pub fn cancel_timer(&mut self, process: ProcessIndex, actor: ActorId, timer: TimerId) {
-        if let Some((_, ticket)) = self.timers.remove(&(process, actor, timer)) {
+        if let Some(Timer { ticket, .. }) = self.timers.remove(&(process, actor, timer)) {
             self.cancel(ticket);
+        }
+    }
+
+    /// Moves the timers of a process whose clock has changed to when it will show their times.
+    pub fn move_timers(&mut self, process: ProcessIndex, at: impl Fn(Time) -> Time) {
+        let of_process = self.timers.iter().filter(|((owner, ..), _)| *owner == process);
+        let timers: Vec<(TimerKey, Timer)> = of_process.map(|(key, timer)| (*key, *timer)).collect();
+        for (key, Timer { local, order, .. }) in timers {
+            self.set_timer(local, at(local), order, key);
+        }
+    }
+
+    /// The process does not start at the times at which it was going to.
+    pub fn cancel_starts(&mut self, process: ProcessIndex) {
+        for slot in &mut self.slots {
+            if matches!(slot, Some((_, entry)) if entry.process == process && matches!(entry.due, Due::Boot))
+            {
+                *slot = None;
+                self.work -= 1;
+                self.starts -= 1;
+            }
+        }
+    }
+
+    /// Keeps what is due for a process that stands still.
+    pub fn park(&mut self, entry: Entry) {
+        self.parked.push(entry);
+    }
+
+    /// What waited for a process that goes on is due now, in its order; first of all the process itself.
+    pub fn resume(&mut self, now: Time, process: ProcessIndex) {
+        self.push(now, 0, Entry { process, due: Due::Resumed });
+        let waited: Vec<Entry> = self.parked.extract_if(.., |entry| entry.process == process).collect();
+        for (order, entry) in (1..).zip(waited) {
+            match entry.due {
+                Due::Timer { actor, timer } => self.set_timer(Time(0), now, order, (process, actor, timer)),
+                _ => {
+                    self.push(now, order, entry);
+                }
+            }
         }
     }
 
@@ -161,7 +224,7 @@ impl AgendaState {
     }
 
     pub fn timers(&self) -> impl Iterator<Item = (ProcessIndex, ActorId, TimerId, Time)> {
-        self.timers.iter().map(|((process, actor, timer), (at, _))| (*process, *actor, *timer, *at))
+        self.timers.iter().map(|((process, actor, timer), set)| (*process, *actor, *timer, set.at))
     }
 
     /// Forgets what dies with a process: all that is due for it except its next start, and with
@@ -182,6 +245,7 @@ impl AgendaState {
             }
         }
         self.timers.retain(|(owner, _, _), _| *owner != process);
+        self.parked.retain(|entry| entry.process != process);
     }
 }
 
@@ -237,10 +301,10 @@ mod tests {
     fn a_timer_that_is_set_again_moves_and_a_cancelled_one_never_fires() {
         let mut agenda = AgendaState::default();
         let actor = ActorId::Master;
-        agenda.set_timer(Time(5), 0, 0, actor, TimerId(1));
-        agenda.set_timer(Time(9), 0, 0, actor, TimerId(1));
-        agenda.set_timer(Time(7), 0, 1, actor, TimerId(2));
-        agenda.set_timer(Time(8), 0, 2, actor, TimerId(2));
+        agenda.set_timer(Time(5), Time(5), 0, (0, actor, TimerId(1)));
+        agenda.set_timer(Time(9), Time(9), 0, (0, actor, TimerId(1)));
+        agenda.set_timer(Time(7), Time(7), 0, (1, actor, TimerId(2)));
+        agenda.set_timer(Time(8), Time(8), 0, (2, actor, TimerId(2)));
         agenda.cancel_timer(1, actor, TimerId(2));
         agenda.cancel_actor(2, actor);
         agenda.cancel_timer(2, actor, TimerId(77));
@@ -251,7 +315,7 @@ mod tests {
     #[test]
     fn a_cancelled_entry_whose_place_is_taken_again_stays_cancelled() {
         let mut agenda = AgendaState::default();
-        agenda.set_timer(Time(1), 0, 0, ActorId::Master, TimerId(1));
+        agenda.set_timer(Time(1), Time(1), 0, (0, ActorId::Master, TimerId(1)));
         assert!(agenda.pop().is_some());
         agenda.push(Time(2), 0, boot(3));
         agenda.cancel_timer(0, ActorId::Master, TimerId(1));
@@ -263,7 +327,7 @@ mod tests {
         let mut agenda = AgendaState::default();
         agenda.push(Time(1), 0, boot(1));
         agenda.push(Time(2), 0, Entry { process: 1, due: Due::Start { actor: ActorId::Master } });
-        agenda.set_timer(Time(3), 0, 1, ActorId::Master, TimerId(1));
+        agenda.set_timer(Time(3), Time(3), 0, (1, ActorId::Master, TimerId(1)));
         agenda.push(Time(4), 0, Entry { process: 2, due: Due::Start { actor: ActorId::Master } });
         agenda.forget(1);
         assert_eq!(agenda.work, 2);

@@ -9,6 +9,7 @@ compile_error!("build with --cfg madsim; see .cargo/config.toml");
 
 pub mod agenda;
 pub mod cli;
+pub mod clock;
 pub mod digest;
 pub mod disk;
 pub mod draw;

@@ -44,6 +44,11 @@ fn happening(what: &TraceKind) -> Option<String> {
         }
         TraceKind::Exited { failure: None } => "EXITED".to_owned(),
         TraceKind::Exited { failure: Some(failure) } => format!("EXITED: {failure}"),
+        TraceKind::Paused => "STANDS STILL".to_owned(),
+        TraceKind::Resumed => "GOES ON".to_owned(),
+        TraceKind::DiskRemembered => "its disk is remembered as it is".to_owned(),
+        TraceKind::DiskRestored => "HAS AN OLD DISK".to_owned(),
+        TraceKind::ClockChanged { fault, .. } => fault.as_ref()?.to_string(),
         TraceKind::CancelReached => "IS TOLD TO CANCEL THE JOB".to_owned(),
         TraceKind::FaultFired { .. } => return None,
         TraceKind::LogAppended { path, bytes, .. } => format!("{} bytes appended to {path}", bytes.len()),

@@ -9,9 +9,10 @@ use revenant::ids::{ActorId, Address, ProcessId};
 use revenant::message::Message;
 use revenant::note::Note;
 
+use crate::clock::Clock;
 use crate::point::CrashPoint;
 use crate::run::Profile;
-use crate::scenario::DiskFault;
+use crate::scenario::{ClockFault, DiskFault};
 
 /// One thing that happened in a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +38,16 @@ pub enum TraceKind {
     Exited { failure: Option<String> },
     /// The JobMaster of the process is told to cancel the job, whatever it makes of it.
     CancelReached,
+    /// The process stands still from now on.
+    Paused,
+    /// The process goes on.
+    Resumed,
+    /// The content of the process's own volumes was remembered.
+    DiskRemembered,
+    /// The process's own volumes are as they were when they were remembered.
+    DiskRestored,
+    /// From now on the clock of the process's machine goes so: by a fault, or, at a start, as it was.
+    ClockChanged { clock: Clock, fault: Option<ClockFault> },
     /// A fault of the scenario took effect.
     FaultFired { fault: usize },
     /// Bytes were added to a file of the job event store (not yet durable).

@@ -137,6 +137,11 @@ fn step(event: &TraceEvent) -> Option<String> {
             point.as_ref().map_or_else(|| what.to_owned(), |point| format!("{what} at {point}"))
         }
         TraceKind::Exited { failure: Some(failure) } => format!("exited: {failure}"),
+        TraceKind::Paused => "stands still".to_owned(),
+        TraceKind::Resumed => "goes on".to_owned(),
+        TraceKind::DiskRemembered => "its disk is remembered as it is".to_owned(),
+        TraceKind::DiskRestored => "has an old disk".to_owned(),
+        TraceKind::ClockChanged { fault: Some(fault), .. } => fault.to_string(),
         TraceKind::CancelReached => "told to cancel the job".to_owned(),
         TraceKind::Started if event.incarnation > 1 => "started again".to_owned(),
         TraceKind::DiskFault(fault) => fault.to_string(),

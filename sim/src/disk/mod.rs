@@ -38,6 +38,7 @@ mod crash;
 mod fault;
 mod file;
 mod path;
+mod snapshot;
 mod volume;
 
 use fault::Condition;
@@ -66,6 +67,8 @@ pub struct DisksState {
     /// By the purpose of the files: what is wrong with the disk.
     conditions: BTreeMap<Purpose, Condition>,
     volumes: BTreeMap<(Volume, Option<ProcessId>), VolumeImage>,
+    /// Volumes as they were when a fault remembered them, by their owner.
+    remembered: BTreeMap<ProcessId, Vec<(Volume, VolumeImage)>>,
     under_way: BTreeMap<u64, Operation>,
     next_ticket: u64,
     nodes: BTreeMap<NodeId, ProcessId>,
@@ -90,6 +93,7 @@ impl DisksState {
             options,
             conditions: BTreeMap::new(),
             volumes: BTreeMap::new(),
+            remembered: BTreeMap::new(),
             under_way: BTreeMap::new(),
             next_ticket: 0,
             nodes: BTreeMap::new(),

@@ -40,7 +40,7 @@ impl Change {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct VolumeImage {
     pub(super) files: Vec<File>,
     pub(super) names: BTreeMap<String, FileIndex>,

@@ -147,11 +147,33 @@ impl<'a> History<'a> {
         self.outcome.trace.get(event).map_or(self.outcome.end, |event| event.time)
     }
 
+    /// What passed between two trace events by the clock of a process's machine, which is what the
+    /// process goes by.
+    pub fn waited(&self, process: ProcessId, from: usize, until: usize) -> Duration {
+        self.local(process, until).since(self.local(process, from))
+    }
+
+    fn local(&self, process: ProcessId, at: usize) -> Time {
+        let until = at.saturating_add(1).min(self.outcome.trace.len());
+        let changed = self.outcome.trace[..until].iter().rev().find_map(|event| match event.what {
+            TraceKind::ClockChanged { clock, .. } if event.process == process => Some(clock),
+            _ => None,
+        });
+        changed.unwrap_or_default().shows(self.time(at))
+    }
+
+    /// What passed for a leader between two trace events.
+    fn leader_waited(&self, leader: &Leader, from: usize, until: usize) -> Duration {
+        let process =
+            self.outcome.trace.get(leader.acquired).map_or(ProcessId::JobManager, |event| event.process);
+        self.waited(process, from, until)
+    }
+
     /// Whether the leader waited for partitions as long as it has to, and this TaskManager had not
     /// registered early enough to report: then its partitions may count as lost.
     pub fn too_late_for(&self, leader: &Leader, process: ProcessId) -> bool {
+        let waited = self.leader_waited(leader, leader.acquired, leader.recovered.unwrap_or(leader.until));
         let recovered = self.time(leader.recovered.unwrap_or(leader.until));
-        let waited = recovered.since(self.time(leader.acquired));
         waited >= self.patience.recovery
             && !self.registered.iter().any(|&(at, registered)| {
                 registered == process
@@ -164,7 +186,7 @@ impl<'a> History<'a> {
     /// it from reading the log: nothing that the log says binds it.
     pub fn is_blind(&self, leader: &Leader) -> bool {
         let recovered = leader.recovered.unwrap_or(leader.until).min(self.outcome.trace.len());
-        let waited = self.time(recovered).since(self.time(leader.acquired));
+        let waited = self.leader_waited(leader, leader.acquired, recovered);
         waited >= self.patience.recovery
             && !self.log.had_begun(leader.token, recovered)
             && self.log_disk_was_broken(leader.acquired, recovered)

@@ -1,9 +1,12 @@
 //! L4: nothing of the job outlives it: no partition or spill file on a TaskManager, no file of the
-//! job event store, no pending file of a sink. (The job result that HA keeps is meant to stay.)
+//! job event store, no pending file of a sink. (The job result that HA keeps is meant to stay.) A process
+//! that died and did not come back, or stands still for good, cannot tidy its own volumes.
 
 use revenant::disk::Volume;
+use revenant::ids::ProcessId;
 
 use super::{History, Violation};
+use crate::trace::TraceKind;
 
 pub fn check(history: &History) -> Result<(), Violation> {
     let outcome = history.outcome;
@@ -12,6 +15,9 @@ pub fn check(history: &History) -> Result<(), Violation> {
         return fail(format!("a pending file was left: {}:{path}", Volume::Output));
     }
     for (owner, volume, path) in &outcome.leftovers {
+        if owner.is_some_and(|process| is_out_of_action(history, process)) {
+            continue;
+        }
         let owner = owner.map_or_else(|| "shared".to_owned(), |process| process.to_string());
         match volume {
             _ if path.split('/').any(|part| part == "job-events") => {
@@ -26,10 +32,24 @@ pub fn check(history: &History) -> Result<(), Violation> {
     Ok(())
 }
 
+/// Whether the process is dead or stands still at the end. One that ended by itself could have tidied.
+fn is_out_of_action(history: &History, process: ProcessId) -> bool {
+    let of_process = history.outcome.trace.iter().rev().filter(|event| event.process == process);
+    let last = of_process.map(|event| &event.what).find(|what| {
+        matches!(
+            what,
+            TraceKind::Started
+                | TraceKind::Crashed { .. }
+                | TraceKind::Exited { .. }
+                | TraceKind::Paused
+                | TraceKind::Resumed
+        )
+    });
+    matches!(last, Some(TraceKind::Crashed { .. } | TraceKind::Paused))
+}
+
 #[cfg(test)]
 mod tests {
-    use revenant::ids::ProcessId;
-
     use super::*;
     use crate::oracle::testing::{Story, caught, passes};
 
@@ -50,5 +70,27 @@ mod tests {
         let mut story = Story::new();
         story.output(".pending/v1.0.e1a1", b"1");
         caught(check, &story, "a pending file was left: output:.pending/v1.0.e1a1");
+    }
+    #[test]
+    fn who_is_dead_or_stands_still_is_excused_and_nobody_else() {
+        let worker = ProcessId::TaskManager(2);
+        let left = |last: &[TraceKind]| {
+            let mut story = Story::new();
+            for what in last {
+                story.happens(worker, what.clone());
+            }
+            story.leave(Some(worker), Volume::Local, "d0/v0.0.e1a1");
+            story
+        };
+        let crashed = TraceKind::Crashed { point: None, machine: false };
+        passes(check, &left(&[TraceKind::Started, crashed.clone()]));
+        passes(check, &left(&[TraceKind::Started, TraceKind::Paused]));
+        for last in [
+            &[crashed, TraceKind::Started][..],
+            &[TraceKind::Paused, TraceKind::Resumed],
+            &[TraceKind::Started, TraceKind::Exited { failure: None }],
+        ] {
+            caught(check, &left(last), "a file was left: task-manager-2");
+        }
     }
 }

@@ -51,7 +51,7 @@ fn unclaimed(history: &History, release: &Released) -> bool {
             .max()
     };
     last(&history.abandoned).is_some_and(|abandoned| {
-        history.time(release.at).since(history.time(abandoned)) >= history.patience.retention
+        history.waited(release.process, abandoned, release.at) >= history.patience.retention
             && last(&history.registered).is_none_or(|registered| registered < abandoned)
     })
 }

@@ -124,6 +124,11 @@ impl Story {
         self
     }
 
+    /// Something else happens to a process.
+    pub fn happens(&mut self, process: ProcessId, what: TraceKind) -> &mut Self {
+        self.push(process, what)
+    }
+
     /// So many seconds pass.
     pub fn wait(&mut self, seconds: u64) -> &mut Self {
         self.waited += seconds * 1_000_000_000;

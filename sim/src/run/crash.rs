@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use madsim::runtime::Handle;
-use revenant::actor::ExitStatus;
+use revenant::actor::{ExitStatus, Time};
 use revenant::ids::{ActorId, Address, ProcessId};
 use revenant::message::CancelJob;
 
-use super::world::Shared;
+use super::world::{ProcessState, Shared};
 use crate::agenda::{Due, Entry, ProcessIndex};
 use crate::scenario::{Action, DiskFault, DiskFaultKind, RestartAfter, Span, Trigger};
 use crate::trace::{RunEnd, TraceKind};
@@ -23,6 +23,8 @@ impl Shared {
                 let Some(process) = self.fires(fault, process) else { return false };
                 self.crash(fault, process, machine, point);
             }
+            Action::Process(process) => return self.disturb(fault, process),
+            Action::Clock(clock) => return self.change_clock(fault, clock),
             Action::Disk(disk) => return self.break_disk(fault, disk),
             Action::CancelJob => {
                 let Some(client) = self.fires(fault, ProcessId::Client) else { return false };
@@ -35,9 +37,19 @@ impl Shared {
     /// The process that a fault befalls, if the fault has not fired and the process is alive: then it
     /// has fired.
     fn fires(&self, fault: usize, process: ProcessId) -> Option<ProcessIndex> {
+        self.fires_if(fault, process, |state| state.alive)
+    }
+
+    /// As [`Self::fires`], of a process that is as the fault needs it.
+    pub(super) fn fires_if(
+        &self,
+        fault: usize,
+        process: ProcessId,
+        fits: impl Fn(&ProcessState) -> bool,
+    ) -> Option<ProcessIndex> {
         let process = self.index_of(process)?;
         let mut world = self.world();
-        if world.fired[fault] || !world.processes[process].alive {
+        if world.fired[fault] || !fits(&world.processes[process]) {
             return None;
         }
         world.fired[fault] = true;
@@ -101,7 +113,7 @@ impl Shared {
                 None => RunEnd::Finished,
             };
             let waits = self.longest_restart() + self.slowest_disk() * 4 + self.longest_silence();
-            world.settle(end, waits);
+            world.settle(end, waits, self.last_heal());
         } else if failure.is_some() && state.failures < FAILURES_MAX {
             state.failures += 1;
             drop(world);
@@ -109,6 +121,16 @@ impl Shared {
                 self.restart(process, after);
             }
         }
+    }
+
+    /// When the last fault heals that does so at a given time.
+    fn last_heal(&self) -> Time {
+        let heals = self.scenario.faults.iter().filter(|fault| fault.action.is_heal());
+        let times = heals.filter_map(|fault| match fault.at {
+            Trigger::Time(time) => Some(time),
+            Trigger::Point(_) | Trigger::CrashOf { .. } => None,
+        });
+        times.max().unwrap_or(Time(0))
     }
 
     fn longest_restart(&self) -> Duration {
@@ -136,7 +158,7 @@ impl Shared {
         faults.max().unwrap_or_default()
     }
 
-    fn restart(&self, process: ProcessIndex, after: Duration) {
+    pub(super) fn restart(&self, process: ProcessIndex, after: Duration) {
         let at = self.world().now + after;
         self.agenda.lock().push(at, 0, Entry { process, due: Due::Boot });
     }
@@ -147,6 +169,7 @@ impl Shared {
             let mut world = self.world();
             let state = &mut world.processes[process];
             state.alive = false;
+            state.paused = false;
             let (id, incarnation, node) = (state.id, state.incarnation, state.node);
             tracing::info!(target: "revenant_sim", at = %world.now, process = %id, incarnation, ?what, "process ended");
             let now = world.now;
@@ -159,16 +182,8 @@ impl Shared {
             Handle::current().kill(node);
         }
         let mut world = self.world();
-        for (actor, what) in self.disks.take_aftermath() {
-            let (id, incarnation) = (world.processes[process].id, world.processes[process].incarnation);
-            match &what {
-                TraceKind::LogAppended { path, bytes, .. } => world.record.fold(&("appended", path, bytes)),
-                TraceKind::LogSynced { path, length, .. } => world.record.fold(&("synced", path, length)),
-                TraceKind::LogAfterCrash { path, length, .. } => world.record.fold(&("left", path, length)),
-                _ => {}
-            }
-            let now = world.now;
-            world.record.trace(now, id, incarnation, actor, what);
+        for happening in self.disks.take_aftermath() {
+            world.disk_happening(process, happening);
         }
     }
 

@@ -20,8 +20,12 @@ impl Process {
         match effect {
             Effect::Send { to, message } => return self.send(now, from, to, message),
             Effect::SetTimer { timer, at } => {
-                let order = shared.world().draws.draw(Purpose::TimerOrder, from).order;
-                shared.agenda.lock().set_timer(at.max(now), order, self.index, actor, timer);
+                let (order, due) = {
+                    let mut world = shared.world();
+                    let order = world.draws.draw(Purpose::TimerOrder, from).order;
+                    (order, world.processes[self.index].clock.reaches(at, now))
+                };
+                shared.agenda.lock().set_timer(at, due, order, (self.index, actor, timer));
             }
             Effect::CancelTimer { timer } => shared.agenda.lock().cancel_timer(self.index, actor, timer),
             Effect::Disk { op, volume, action, purpose } => {

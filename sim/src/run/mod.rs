@@ -22,6 +22,7 @@ use crate::scenario::{Scenario, Trigger};
 use crate::trace::{RunEnd, RunOutcome};
 
 mod crash;
+mod disturb;
 mod effects;
 mod points;
 mod process;

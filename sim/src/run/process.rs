@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use revenant::actor::{Actor, Boot, Event, Outbox, Time};
+use revenant::actor::{Actor, Boot, Effect, Event, Outbox, Time};
 use revenant::ids::ActorId;
 use revenant::message::Message;
 
@@ -52,6 +52,8 @@ pub struct Process {
     pub(super) actors: BTreeMap<ActorId, ActorSlot>,
     outbox: Outbox,
     points: Points,
+    /// Effects that have not left, since the process was paused between two of them.
+    held: Option<(Place, Vec<Effect>)>,
 }
 
 impl Process {
@@ -60,8 +62,16 @@ impl Process {
         let made = catch_unwind(AssertUnwindSafe(|| (shared.engine().actors)(&boot, &shared.program)));
         let collect = shared.options.collect_points == Some(boot.process);
         let points = Points::new(boot.process, incarnation, &shared.scenario.faults, collect);
-        let mut process =
-            Self { shared, index, boot, incarnation, actors: BTreeMap::new(), outbox: Outbox::new(), points };
+        let mut process = Self {
+            shared,
+            index,
+            boot,
+            incarnation,
+            actors: BTreeMap::new(),
+            outbox: Outbox::new(),
+            points,
+            held: None,
+        };
         match made {
             Ok(actors) => {
                 let now = process.shared.world().now;
@@ -101,6 +111,11 @@ impl Process {
                 }
                 self.deliver(now, actor, Event::Disk { op, result })
             }
+            Due::DiskDone { actor, op, result } => self.deliver(now, actor, Event::Disk { op, result }),
+            Due::Resumed => match self.held.take() {
+                Some((place, effects)) => self.leave(Place { time: now, ..place }, true, effects.into_iter()),
+                None => Fate::Alive,
+            },
             Due::Boot | Due::Fault(_) => Fate::Alive,
         }
     }
@@ -120,7 +135,8 @@ impl Process {
         tracing::trace!(?event, "event");
         let mut outbox = std::mem::take(&mut self.outbox);
         let measured = self.shared.options.profile.then(|| (profile::kind(&event), profile::Moment::now()));
-        let handled = catch_unwind(AssertUnwindSafe(|| slot.actor.handle(now, event, &mut outbox)));
+        let local = self.shared.world().processes[self.index].clock.shows(now);
+        let handled = catch_unwind(AssertUnwindSafe(|| slot.actor.handle(local, event, &mut outbox)));
         if let Some((kind, since)) = measured {
             self.shared.world().record.detail.profile.add(id, kind, since);
         }
@@ -128,24 +144,40 @@ impl Process {
             self.panicked(id, &*panic);
             return Fate::Dead;
         }
-        let mut place = Place { actor: id, event: slot.events, effect: 0, time: now, run_event };
-        for effect in outbox.drain() {
+        let place = Place { actor: id, event: slot.events, effect: 0, time: now, run_event };
+        let fate = self.leave(place, false, outbox.drain());
+        self.outbox = outbox;
+        fate
+    }
+
+    /// Lets effects leave, one after the other, until the process dies or stands still. The point before
+    /// the first of them was `passed` if it stood still there.
+    fn leave(
+        &mut self,
+        mut place: Place,
+        mut passed: bool,
+        mut effects: impl Iterator<Item = Effect>,
+    ) -> Fate {
+        while let Some(effect) = effects.next() {
             if effect.counts() {
-                if self.passes(place, Some(&effect)) == Fate::Dead {
+                if !std::mem::take(&mut passed) && self.passes(place, Some(&effect)) == Fate::Dead {
                     return Fate::Dead;
+                }
+                if self.shared.is_paused(self.index) {
+                    self.held = Some((place, std::iter::once(effect).chain(effects).collect()));
+                    return Fate::Alive;
                 }
                 place.effect += 1;
             }
-            if self.leaves(now, id, effect) == Fate::Dead {
+            if self.leaves(place.time, place.actor, effect) == Fate::Dead {
                 return Fate::Dead;
             }
         }
-        self.outbox = outbox;
         self.passes(place, None)
     }
 
     /// Passes a crash point, or dies at it.
-    fn passes(&mut self, place: Place, next: Option<&revenant::actor::Effect>) -> Fate {
+    fn passes(&mut self, place: Place, next: Option<&Effect>) -> Fate {
         if self.points.idle() {
             return Fate::Alive;
         }

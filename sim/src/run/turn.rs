@@ -65,6 +65,12 @@ impl Future for Turn<'_> {
                 }
                 let owner = match entry.due {
                     Due::Boot | Due::Fault(_) => conductor,
+                    _ if world.processes[entry.process].paused => {
+                        if let Some((time, entry)) = agenda.pop() {
+                            self.shared.park(&mut world, &mut agenda, time, entry);
+                        }
+                        continue;
+                    }
                     _ => entry.process,
                 };
                 if owner != self.me {

@@ -18,7 +18,8 @@ use super::process::incarnation;
 use super::record::Record;
 use super::{Engine, RunOptions};
 use crate::agenda::{Agenda, AgendaState, ProcessIndex};
-use crate::disk::{Disks, DisksState};
+use crate::clock::Clock;
+use crate::disk::{Disks, DisksState, Happening};
 use crate::draw::{Draws, Purpose};
 use crate::network::{Network, NetworkState};
 use crate::scenario::{DurationRange, InFlight, Scenario, VOLUMES};
@@ -39,6 +40,9 @@ pub struct ProcessState {
     /// 0 before the first start.
     pub incarnation: u32,
     pub alive: bool,
+    /// Stands still: nothing reaches its actors.
+    pub paused: bool,
+    pub clock: Clock,
     /// Restarts after an exit with failure.
     pub failures: u32,
 }
@@ -80,11 +84,12 @@ impl World {
     }
 
     /// The run is over as soon as it has settled; what is down starts again, and what the JobManager
-    /// waits for comes, after at most `waits`.
-    pub fn settle(&mut self, end: RunEnd, waits: Duration) {
+    /// waits for comes, after at most `waits`. Before that, all is healed that will be, at `healed`.
+    pub fn settle(&mut self, end: RunEnd, waits: Duration, healed: Time) {
         self.ended.get_or_insert(end);
-        self.settle_until = self.now + SETTLE;
-        self.drain_until = self.now + waits + DRAIN;
+        let from = self.now.max(healed);
+        self.settle_until = from + SETTLE;
+        self.drain_until = from + waits + DRAIN;
     }
 
     pub fn settled(&self, agenda: &mut AgendaState) -> bool {
@@ -99,6 +104,18 @@ impl World {
     pub fn trace(&mut self, process: ProcessIndex, what: TraceKind) {
         let (id, incarnation) = (self.processes[process].id, self.processes[process].incarnation);
         self.record.trace(self.now, id, incarnation, None, what);
+    }
+
+    /// What happened to a disk without an event of the process.
+    pub fn disk_happening(&mut self, process: ProcessIndex, (actor, what): Happening) {
+        match &what {
+            TraceKind::LogAppended { path, bytes, .. } => self.record.fold(&("appended", path, bytes)),
+            TraceKind::LogSynced { path, length, .. } => self.record.fold(&("synced", path, length)),
+            TraceKind::LogAfterCrash { path, length, .. } => self.record.fold(&("left", path, length)),
+            _ => {}
+        }
+        let (id, incarnation) = (self.processes[process].id, self.processes[process].incarnation);
+        self.record.trace(self.now, id, incarnation, actor, what);
     }
 }
 
@@ -121,7 +138,15 @@ impl Shared {
         let seed = scenario.schedule.seed;
         let processes: Vec<ProcessState> = scenario
             .processes()
-            .map(|id| ProcessState { id, node: None, incarnation: 0, alive: false, failures: 0 })
+            .map(|id| ProcessState {
+                id,
+                node: None,
+                incarnation: 0,
+                alive: false,
+                paused: false,
+                clock: scenario.clock_of(id),
+                failures: 0,
+            })
             .collect();
         let world = World {
             now: Time(0),
@@ -208,6 +233,7 @@ impl Shared {
             let state = &mut world.processes[process];
             state.incarnation += 1;
             state.alive = true;
+            state.paused = false;
             let (id, incarnation, node) = (state.id, state.incarnation, state.node);
             if self.options.profile && id == ProcessId::JobManager && incarnation > 1 {
                 world.record.detail.profile.recovery_begins();
@@ -215,6 +241,10 @@ impl Shared {
             let now = world.now;
             world.record.fold(&("start", now, id, incarnation));
             world.trace(process, TraceKind::Started);
+            let clock = world.processes[process].clock;
+            if clock != Clock::default() {
+                world.trace(process, TraceKind::ClockChanged { clock, fault: None });
+            }
             world.wakers[process] = None;
             world.baton = process;
             if world.ended.is_some() {
@@ -256,7 +286,11 @@ impl Shared {
 pub fn who_waits(world: &World, agenda: &AgendaState, why: &str) -> String {
     let mut text = why.to_owned();
     for (index, process) in world.processes.iter().enumerate() {
-        let state = if process.alive { "alive" } else { "down" };
+        let state = match (process.alive, process.paused) {
+            (true, false) => "alive",
+            (true, true) => "paused",
+            (false, _) => "down",
+        };
         let _ = write!(text, "\n  {}/{} {state}", process.id, process.incarnation);
         let said = world.record.trace.iter().rev().find_map(|event| match &event.what {
             TraceKind::Note(note) if event.process == process.id => Some((event.time, note)),

@@ -7,8 +7,10 @@ use revenant::actor::Time;
 use revenant::ids::ProcessId;
 use serde::{Deserialize, Serialize};
 
-use super::disk_fault::DiskFault;
+use super::clock_fault::{ClockFault, ClockFaultKind};
+use super::disk_fault::{DiskFault, DiskFaultKind};
 use super::duration::{RestartAfter, Span, text_form};
+use super::process_fault::{ProcessFault, ProcessFaultKind};
 use crate::point::{CrashPoint, parse_incarnation};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -87,18 +89,41 @@ pub enum Action {
         process: ProcessId,
         machine: bool,
     },
+    Process(ProcessFault),
+    Clock(ClockFault),
     Disk(DiskFault),
     /// The client is told to cancel the job.
     CancelJob,
 }
 
 impl Action {
-    /// The process that it befalls, which must be alive for it.
+    /// The process that it befalls.
     pub const fn process(self) -> Option<ProcessId> {
         match self {
             Self::Crash { process, .. } => Some(process),
+            Self::Process(fault) => Some(fault.process),
+            Self::Clock(fault) => Some(fault.process),
             Self::CancelJob => Some(ProcessId::Client),
             Self::Disk(_) => None,
+        }
+    }
+
+    /// Whether it ends what another fault began.
+    pub const fn is_heal(self) -> bool {
+        match self {
+            Self::Process(fault) => matches!(fault.kind, ProcessFaultKind::Resume | ProcessFaultKind::Start),
+            Self::Clock(fault) => matches!(fault.kind, ClockFaultKind::Heal),
+            Self::Disk(fault) => matches!(fault.kind, DiskFaultKind::Heal),
+            Self::Crash { .. } | Self::CancelJob => false,
+        }
+    }
+
+    /// The process that must be alive for it.
+    pub const fn needs_alive(self) -> Option<ProcessId> {
+        match self {
+            Self::Process(ProcessFault { kind: ProcessFaultKind::Pause, process }) => Some(process),
+            Self::Process(_) | Self::Clock(_) => None,
+            Self::Crash { .. } | Self::CancelJob | Self::Disk(_) => self.process(),
         }
     }
 }
@@ -108,6 +133,8 @@ impl fmt::Display for Action {
         match self {
             Self::Crash { process, machine: false } => write!(f, "crash {process}"),
             Self::Crash { process, machine: true } => write!(f, "crash machine of {process}"),
+            Self::Process(fault) => fault.fmt(f),
+            Self::Clock(fault) => fault.fmt(f),
             Self::Disk(fault) => fault.fmt(f),
             Self::CancelJob => f.write_str("cancel job"),
         }
@@ -124,10 +151,17 @@ impl FromStr for Action {
         if text == "cancel job" {
             return Ok(Self::CancelJob);
         }
+        if let Some(fault) = ProcessFault::parse(text) {
+            return fault.map(Self::Process);
+        }
+        if let Some(fault) = ClockFault::parse(text) {
+            return fault.map(Self::Clock);
+        }
         let process = text.strip_prefix("crash ").ok_or_else(|| {
             format!(
-                "unknown action '{text}': expected 'crash <process>', 'crash machine of <process>', \
-                 'disk fail <purpose>' or 'cancel job'"
+                "unknown action '{text}': expected 'crash <process>', 'crash machine of <process>', 'pause <process>', \
+                 'resume <process>', 'start <process>', 'snapshot disk of <process>', 'restore disk of <process>', \
+                 'clock of <process> …', 'heal clock of <process>', 'disk fail <purpose>' or 'cancel job'"
             )
         })?;
         let (process, machine) =
@@ -151,6 +185,12 @@ mod tests {
             "crash job-manager",
             "crash machine of task-manager-2",
             "disk slow job_event by 1 min",
+            "pause job-manager",
+            "resume task-manager-1",
+            "start shuffle-service-1",
+            "snapshot disk of task-manager-1",
+            "restore disk of task-manager-1",
+            "clock of job-manager jump -5 s",
             "cancel job",
         ] {
             assert_eq!(text.parse::<Action>().unwrap().to_string(), text);
@@ -161,6 +201,7 @@ mod tests {
     fn a_wrong_trigger_or_action_says_what_would_be_right() {
         let error = "explode job-manager".parse::<Action>().unwrap_err();
         assert!(error.contains("expected 'crash <process>'"), "{error}");
+        assert!("pause jobmanager".parse::<Action>().unwrap_err().contains("task-manager-N"));
         assert!("crash jobmanager".parse::<Action>().unwrap_err().contains("task-manager-N"));
         assert!("noon".parse::<Trigger>().unwrap_err().contains("'t = 12.5s'"));
         assert!("t = noon".parse::<Trigger>().unwrap_err().contains("'250 ms'"));

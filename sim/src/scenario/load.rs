@@ -14,7 +14,10 @@ use revenant::job_manager::submission;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::{Action, Fault, Input, Scenario, Trigger, VOLUMES};
+use super::{
+    Action, ClockFault, ClockFaultKind, Fault, Input, ProcessFault, ProcessFaultKind, RestartAfter, Scenario,
+    Trigger, VOLUMES,
+};
 use crate::point::CrashPoint;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -88,6 +91,10 @@ impl Scenario {
         })?;
         submission::check(&config, &graph, &VOLUMES)
             .map_err(|message| (option_in(&message).map_or(Place::Job, Place::Option), message))?;
+        for name in self.clock.keys() {
+            let known = name.parse().and_then(|process| self.check_process(process));
+            known.map_err(|message| (Place::Clock(name.clone()), message))?;
+        }
         for (index, fault) in self.faults.iter().enumerate() {
             self.check_action(fault).map_err(|message| (Place::FaultAction(index), message))?;
             self.check_trigger(fault).map_err(|message| (Place::FaultTrigger(index), message))?;
@@ -152,17 +159,70 @@ impl Scenario {
     }
 
     fn check_action(&self, fault: &Fault) -> Result<(), String> {
-        match fault.action.process() {
-            Some(process) => self.check_process(process),
-            None if fault.restart_after.is_some() => {
+        if let Some(process) = fault.action.process() {
+            self.check_process(process)?;
+        }
+        match fault.action {
+            Action::Process(fault) => self.check_process_fault(fault),
+            Action::Clock(ClockFault { process, kind: ClockFaultKind::Heal }) => {
+                let goes_wrong = self.faults.iter().any(|other| {
+                    matches!(other.action, Action::Clock(fault)
+                        if fault.process == process && fault.kind != ClockFaultKind::Heal)
+                });
+                if goes_wrong || self.clock.contains_key(&process.to_string()) {
+                    return Ok(());
+                }
+                Err(format!(
+                    "the clock of {process} is never wrong: no fault and no [clock.{process}] makes it so"
+                ))
+            }
+            _ if fault.restart_after.is_some() && fault.action.process().is_none() => {
                 Err("restart-after is for crashes: a disk is healed by another fault".to_owned())
             }
-            None => Ok(()),
+            _ => Ok(()),
         }
     }
 
+    /// Whether there is what the fault undoes.
+    fn check_process_fault(&self, fault: ProcessFault) -> Result<(), String> {
+        let ProcessFault { kind, process } = fault;
+        let is_disk = matches!(kind, ProcessFaultKind::SnapshotDisk | ProcessFaultKind::RestoreDisk);
+        if is_disk && matches!(process, ProcessId::HighAvailability | ProcessId::Client) {
+            return Err(format!(
+                "{process} has no disk of its own that could be old: what it keeps is on a shared volume"
+            ));
+        }
+        if let Some(kind) = kind.needs() {
+            let needed = Action::Process(ProcessFault { kind, process });
+            if self.faults.iter().all(|other| other.action != needed) {
+                return Err(format!("'{fault}' has no effect without a fault '{needed}'"));
+            }
+        }
+        if kind == ProcessFaultKind::Start {
+            let stays_down = |other: &Fault| {
+                let crashes = matches!(other.action, Action::Crash { process: dies, .. } if dies == process);
+                crashes && other.restart_after == Some(RestartAfter::Never)
+            };
+            if self.cluster.restart_after != RestartAfter::Never && !self.faults.iter().any(stays_down) {
+                return Err(format!(
+                    "{process} never stays down: crash it with restart-after = 'never' before it is started"
+                ));
+            }
+        }
+        Ok(())
+    }
+
     fn check_trigger(&self, fault: &Fault) -> Result<(), String> {
-        match (&fault.at, fault.action.process()) {
+        if let (Trigger::Point(point), Action::Process(ProcessFault { kind, process })) =
+            (&fault.at, fault.action)
+            && point.process == process
+            && !matches!(kind, ProcessFaultKind::Pause | ProcessFaultKind::SnapshotDisk)
+        {
+            return Err(format!(
+                "this can never happen: {process} passes no point while it is down or stands still"
+            ));
+        }
+        match (&fault.at, fault.action.needs_alive()) {
             (Trigger::CrashOf { process, .. }, Some(dies)) if *process == dies => {
                 return Err(format!(
                     "this can never happen: at the crash of {process}, {process} is dead already"
@@ -198,6 +258,7 @@ enum Place {
     Option(&'static str),
     TaskManagers,
     ShuffleServices,
+    Clock(String),
     Input(usize),
     FaultTrigger(usize),
     FaultAction(usize),
@@ -210,6 +271,8 @@ struct Layout {
     cluster: Option<ClusterLayout>,
     #[serde(default)]
     config: TableLayout,
+    #[serde(default)]
+    clock: TableLayout,
     #[serde(default)]
     input: Vec<InputLayout>,
     #[serde(default)]
@@ -252,6 +315,7 @@ impl Place {
             Self::Option(key) => layout.config.get(*key)?.span(),
             Self::TaskManagers => layout.cluster?.task_managers?.span(),
             Self::ShuffleServices => layout.cluster?.shuffle_services?.span(),
+            Self::Clock(name) => layout.clock.get(name)?.span(),
             Self::Input(index) => layout.input.get(*index)?.path.span(),
             Self::FaultTrigger(index) => layout.fault.get(*index)?.at.span(),
             Self::FaultAction(index) => layout.fault.get(*index)?.r#do.span(),

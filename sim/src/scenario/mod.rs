@@ -4,6 +4,7 @@
 //! disk, its input files and the faults. It is a plan, not dice: the run only executes it. Unknown keys are refused,
 //! and it can be written back as TOML, so that what a search finds can be saved and replayed.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use revenant::config::{Configuration, JobArguments};
@@ -12,19 +13,25 @@ use revenant::ids::ProcessId;
 use revenant::planted::PlantedBug;
 use serde::{Deserialize, Serialize};
 
+use crate::clock::Clock;
+
+mod clock_fault;
 mod disk_fault;
 mod duration;
 mod fault;
 mod input;
 mod load;
 mod options;
+mod process_fault;
 
+pub use clock_fault::{ClockError, ClockFault, ClockFaultKind, Drift, Skew};
 pub use disk_fault::{DiskFault, DiskFaultKind};
 pub use duration::{DurationRange, RestartAfter, Span};
 pub use fault::{Action, Fault, Trigger};
 pub use input::Input;
 pub use load::ScenarioError;
 pub use options::{Arguments, Options};
+pub use process_fault::{ProcessFault, ProcessFaultKind};
 
 /// What every simulated process can reach.
 pub const VOLUMES: [Volume; 5] = [Volume::Local, Volume::Scratch, Volume::Ha, Volume::Output, Volume::Input];
@@ -46,6 +53,9 @@ pub struct Scenario {
     pub network: Network,
     #[serde(default)]
     pub disk: Disk,
+    /// By process: clocks that are wrong from the beginning.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub clock: BTreeMap<String, ClockError>,
     #[serde(default, rename = "input", skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<Input>,
     #[serde(default, rename = "fault", skip_serializing_if = "Vec::is_empty")]
@@ -190,6 +200,18 @@ impl Scenario {
         config.job = Some(self.job());
         config.planted_bug = self.planted_bug;
         config
+    }
+
+    /// The clock of a process's machine, at the start.
+    pub fn clock_of(&self, process: ProcessId) -> Clock {
+        let error = self.clock.get(&process.to_string());
+        let changes =
+            |fault: &Fault| matches!(fault.action, Action::Clock(change) if change.process == process);
+        match error {
+            Some(error) => Clock::of(*error),
+            None if self.faults.iter().any(changes) => Clock::of(ClockError::default()),
+            None => Clock::default(),
+        }
     }
 
     /// The processes of the cluster, in the order in which they are started: the JobManager last, so

@@ -2,6 +2,7 @@
 
 mod crash;
 mod determinism;
+mod disturb;
 mod ending;
 mod scenario;
 mod toy;

@@ -3,6 +3,7 @@
 mod cancel;
 mod dataflow;
 mod exploration;
+mod faults;
 mod flink;
 mod planted_bugs;
 mod properties;
