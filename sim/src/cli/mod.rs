@@ -53,6 +53,12 @@ enum Command {
         #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
         seconds: u64,
     },
+    /// Print the grammar of scenario files as a JSON schema, for editors.
+    Schema {
+        /// As the page of the documentation instead.
+        #[arg(long)]
+        page: bool,
+    },
     /// Measure a large job and the recovery of its JobManager beside a smaller one.
     Scale(scale::ScaleArgs),
     /// One run of `scale`.
@@ -96,6 +102,7 @@ pub fn main() -> ExitCode {
         Command::Explore(args) => explore::run(args, &program),
         Command::Determinism(args) => determinism::determinism(&args, &program),
         Command::Bench { file, seconds } => bench::bench(&file, seconds, &program),
+        Command::Schema { page } => schema(page),
         Command::Scale(args) => scale::scale(&args),
         Command::Measure(args) => scale::measure(&args, &program),
         Command::Hashes(args) => determinism::hashes(&args, &program),
@@ -105,6 +112,15 @@ pub fn main() -> ExitCode {
 
 /// Says what to do; the exit status is 2.
 type CliResult = Result<ExitCode, Stop>;
+
+fn schema(page: bool) -> CliResult {
+    if page {
+        out::write(format_args!("{}", crate::scenario::page()))?;
+    } else {
+        out::say!("{:#}", crate::scenario::schema());
+    }
+    Ok(ExitCode::SUCCESS)
+}
 
 fn load(file: &Path, program: &Arc<Program>) -> Result<Scenario, String> {
     Scenario::load(file, program).map_err(|error| error.to_string())

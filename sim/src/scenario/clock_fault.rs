@@ -8,9 +8,11 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use revenant::ids::ProcessId;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::duration::{Span, text_form};
+use super::forms::Form;
 
 /// No clock is ever wrong by more than this.
 const SKEW_MAX: Duration = Duration::from_hours(1);
@@ -18,10 +20,12 @@ const SKEW_MAX: Duration = Duration::from_hours(1);
 const DRIFT_MAX: i32 = 500_000;
 
 /// How wrong a clock is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct ClockError {
+    /// How far it is ahead of the true time at the start, at most an hour; behind it with a minus.
     pub skew: Skew,
+    /// How much faster it runs, at most half as fast again; slower with a minus.
     pub drift: Drift,
 }
 
@@ -34,6 +38,21 @@ pub struct Skew(pub i64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Drift(pub i32);
+
+/// How such faults are written.
+pub const FORMS: &[Form] = &[
+    Form::healed(
+        "clock of <process> jump +5 s",
+        "the clock of its machine shows so much more from one moment to the next, or less with a minus",
+        "heal clock of <process>",
+    ),
+    Form::healed(
+        "clock of <process> drift +100 ppm",
+        "it runs so much faster from now on, or slower with a minus",
+        "heal clock of <process>",
+    ),
+    Form::heal("heal clock of <process>", "it shows the true time again and runs as it should"),
+];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockFault {
@@ -144,7 +163,10 @@ impl ClockFault {
     }
 }
 
-text_form!(Skew, Drift);
+text_form! {
+    Skew: "a duration with its sign", "+5 s";
+    Drift: "parts per million with their sign", "-200 ppm";
+}
 
 #[cfg(test)]
 mod tests {

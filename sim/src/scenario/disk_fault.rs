@@ -7,6 +7,7 @@ use std::str::FromStr;
 use revenant::actor::Purpose;
 
 use super::duration::Span;
+use super::forms::Form;
 
 const PURPOSES: [Purpose; 6] = [
     Purpose::JobEvent,
@@ -15,6 +16,30 @@ const PURPOSES: [Purpose; 6] = [
     Purpose::Spill,
     Purpose::Sink,
     Purpose::Source,
+];
+
+/// How such faults are written; a purpose is job_event, high_availability, partition, spill, sink or source.
+pub const FORMS: &[Form] = &[
+    Form::healed(
+        "disk fail <purpose>",
+        "every operation on files of the purpose fails; of an append, a drawn part reaches the disk",
+        "disk heal <purpose>",
+    ),
+    Form::healed(
+        "disk full <purpose>",
+        "there is no room to create a file or to append to one",
+        "disk heal <purpose>",
+    ),
+    Form::healed(
+        "disk slow <purpose> by 1 min",
+        "every operation takes so much longer",
+        "disk heal <purpose>",
+    ),
+    Form::heal("disk heal <purpose>", "all is well again"),
+    Form::once(
+        "disk corrupt <purpose> at 100",
+        "flips a bit of the durable byte at this offset, in the newest file that has it",
+    ),
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -115,9 +115,9 @@ impl FromStr for RestartAfter {
     }
 }
 
-/// Serde by way of the text form.
+/// Serde, and what editors are told, by way of the text form.
 macro_rules! text_form {
-    ($($type:ty),*) => { $(
+    ($($type:ident: $what:expr, $example:literal);* $(;)?) => { $(
         impl TryFrom<String> for $type {
             type Error = String;
 
@@ -131,11 +131,29 @@ macro_rules! text_form {
                 value.to_string()
             }
         }
+
+        impl schemars::JsonSchema for $type {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($type).into()
+            }
+
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({ "type": "string", "title": $what, "examples": [$example] })
+            }
+        }
     )* };
 }
 pub(super) use text_form;
 
-text_form!(Span, DurationRange, RestartAfter);
+text_form! {
+    Span: "a duration", "250 ms";
+    DurationRange: "a duration, or a range of them", "200 us..2 ms";
+    RestartAfter: "a duration, or never", "1 s";
+}
 
 #[cfg(test)]
 mod tests {

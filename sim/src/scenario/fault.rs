@@ -5,21 +5,55 @@ use std::str::FromStr;
 
 use revenant::actor::Time;
 use revenant::ids::ProcessId;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::clock_fault::{ClockFault, ClockFaultKind};
 use super::disk_fault::{DiskFault, DiskFaultKind};
 use super::duration::{RestartAfter, Span, text_form};
+use super::forms::{self, Form, listed};
 use super::process_fault::{ProcessFault, ProcessFaultKind};
 use crate::point::{CrashPoint, parse_incarnation};
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// How triggers are written.
+pub const TRIGGERS: &[Form] = &[
+    Form::once(
+        "job-manager/1:master@57.1",
+        "the process's first incarnation, event 57 of that actor, after 1 of its effects has left; `cargo sim points` \
+         lists these",
+    ),
+    Form::once(
+        "job-manager/1:job_event.sync#3.before",
+        "before (or `.after`) the third effect of that name leaves the first incarnation",
+    ),
+    Form::once("t = 12.5s", "at this simulated time"),
+    Form::once("crash of job-manager/1", "together with the crash of this incarnation, whatever its cause"),
+];
+
+/// How crashes and what users do are written.
+pub const FORMS: &[Form] = &[
+    Form::healed(
+        "crash <process>",
+        "the process dies, with all its actors; what it has written stays, synced or not",
+        "restart-after",
+    ),
+    Form::healed(
+        "crash machine of <process>",
+        "its machine dies with it: what was not synced on the process's own volumes is at the disk's mercy",
+        "restart-after",
+    ),
+    Form::once("cancel job", "the client is told to cancel the job"),
+];
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Fault {
+    /// When it strikes.
     pub at: Trigger,
+    /// What happens.
     #[serde(rename = "do")]
     pub action: Action,
-    /// For crashes only; without it, the cluster's `restart-after`.
+    /// How long the process stays down. For crashes only; without it, the cluster's `restart-after`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart_after: Option<RestartAfter>,
 }
@@ -158,11 +192,7 @@ impl FromStr for Action {
             return fault.map(Self::Clock);
         }
         let process = text.strip_prefix("crash ").ok_or_else(|| {
-            format!(
-                "unknown action '{text}': expected 'crash <process>', 'crash machine of <process>', 'pause <process>', \
-                 'resume <process>', 'start <process>', 'snapshot disk of <process>', 'restore disk of <process>', \
-                 'clock of <process> …', 'heal clock of <process>', 'disk fail <purpose>' or 'cancel job'"
-            )
+            format!("unknown action '{text}': expected one of {}", listed(forms::actions()))
         })?;
         let (process, machine) =
             process.strip_prefix("machine of ").map_or((process, false), |process| (process, true));
@@ -170,7 +200,10 @@ impl FromStr for Action {
     }
 }
 
-text_form!(Trigger, Action);
+text_form! {
+    Trigger: "when a fault strikes", "job-manager/1:job_event.sync#3.before";
+    Action: "what happens", "crash job-manager";
+}
 
 #[cfg(test)]
 mod tests {
@@ -200,7 +233,7 @@ mod tests {
     #[test]
     fn a_wrong_trigger_or_action_says_what_would_be_right() {
         let error = "explode job-manager".parse::<Action>().unwrap_err();
-        assert!(error.contains("expected 'crash <process>'"), "{error}");
+        assert!(error.contains("expected one of 'crash <process>'"), "{error}");
         assert!("pause jobmanager".parse::<Action>().unwrap_err().contains("task-manager-N"));
         assert!("crash jobmanager".parse::<Action>().unwrap_err().contains("task-manager-N"));
         assert!("noon".parse::<Trigger>().unwrap_err().contains("'t = 12.5s'"));

@@ -1,13 +1,17 @@
 //! Files that are on the input volume before anything starts.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A file of some text, once or several times.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Input {
+    /// Where it lies on the volume.
     pub path: String,
+    /// What is in it.
     pub text: String,
+    /// How often the text is in it.
     #[serde(default = "once", skip_serializing_if = "is_once")]
     pub repeat: u32,
 }

@@ -11,6 +11,7 @@ use revenant::config::{Configuration, JobArguments};
 use revenant::disk::Volume;
 use revenant::ids::ProcessId;
 use revenant::planted::PlantedBug;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Clock;
@@ -19,64 +20,81 @@ mod clock_fault;
 mod disk_fault;
 mod duration;
 mod fault;
+mod forms;
 mod input;
 mod load;
 mod options;
 mod process_fault;
+mod schema;
 
 pub use clock_fault::{ClockError, ClockFault, ClockFaultKind, Drift, Skew};
 pub use disk_fault::{DiskFault, DiskFaultKind};
 pub use duration::{DurationRange, RestartAfter, Span};
 pub use fault::{Action, Fault, Trigger};
+pub use forms::{Form, TRIGGERS, actions};
 pub use input::Input;
 pub use load::ScenarioError;
 pub use options::{Arguments, Options};
 pub use process_fault::{ProcessFault, ProcessFaultKind};
+pub use schema::{page, schema};
 
 /// What every simulated process can reach.
 pub const VOLUMES: [Volume; 5] = [Volume::Local, Volume::Scratch, Volume::Ha, Volume::Output, Volume::Input];
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Scenario {
     /// A bug planted by hand, which the testbed must notice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
     pub planted_bug: Option<PlantedBug>,
+    /// What runs: a job of the registry, as `cargo run -- jobs` lists them.
     pub job: Job,
+    /// The processes.
     #[serde(default)]
     pub cluster: Cluster,
+    /// Options of the engine by their names, of every process; `cargo run -- options` lists them.
     #[serde(default)]
     pub config: Options,
+    /// What is left to chance.
     #[serde(default)]
     pub schedule: Schedule,
+    /// How messages travel.
     #[serde(default)]
     pub network: Network,
+    /// How disks work, and what crashes leave on them.
     #[serde(default)]
     pub disk: Disk,
-    /// By process: clocks that are wrong from the beginning.
+    /// By process, as in `[clock.task-manager-1]`: clocks that are wrong from the beginning.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub clock: BTreeMap<String, ClockError>,
+    /// A file on the input volume before anything starts; there may be several.
     #[serde(default, rename = "input", skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<Input>,
+    /// Something that goes wrong, or is healed; there may be several.
     #[serde(default, rename = "fault", skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<Fault>,
+    /// How it should end.
     #[serde(default)]
     pub expect: Expect,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Job {
+    /// Its name in the registry.
     pub name: String,
+    /// Its arguments by their names.
     #[serde(default)]
     pub arguments: Arguments,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Cluster {
+    /// How many there are, from 1.
     pub task_managers: u32,
-    /// Keep the results, with `shuffle.service = external`.
+    /// How many there are. They keep the results, with `shuffle.service = external`.
     pub shuffle_services: u32,
     /// How long a process that died stays down.
     pub restart_after: RestartAfter,
@@ -98,25 +116,29 @@ impl Default for Cluster {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Schedule {
+    /// From which everything that is drawn follows: two runs of a scenario are the same.
     pub seed: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Network {
+    /// What a message between two processes takes; each is drawn.
     pub latency: DurationRange,
     /// What becomes of messages under way when their sender dies.
     pub in_flight_at_crash: InFlight,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum InFlight {
+    /// They arrive.
     #[default]
     Delivered,
+    /// They are gone.
     Lost,
 }
 
@@ -127,21 +149,26 @@ impl Default for Network {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Disk {
+    /// What an operation takes; each is drawn.
     pub latency: DurationRange,
-    /// Of syncs of files and directories.
+    /// What a sync of a file or directory takes.
     pub sync_latency: DurationRange,
+    /// What becomes of operations under way when their process dies.
     pub incomplete_at_crash: Incomplete,
+    /// What becomes of what was not synced when its machine dies.
     pub unsynced_at_machine_crash: Unsynced,
 }
 
 /// What became of operations under way when their process dies.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Incomplete {
+    /// They are done.
     Done,
+    /// They never happened.
     #[default]
     NotDone,
     /// An append is cut at a drawn byte, any other operation is done or not as drawn.
@@ -149,11 +176,13 @@ pub enum Incomplete {
 }
 
 /// What becomes of what was not synced when its machine dies.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unsynced {
+    /// All of it is gone.
     #[default]
     Lost,
+    /// All of it is there.
     Kept,
     /// Files are cut at a drawn byte beyond what was synced, each directory entry is as drawn.
     Torn,
@@ -171,19 +200,24 @@ impl Default for Disk {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Expect {
+    /// What the client sees.
     pub outcome: Outcome,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
+    /// The job is finished.
     #[default]
     Finished,
+    /// The job failed.
     Failed,
+    /// The job was cancelled.
     Canceled,
+    /// Nothing, until the time limit.
     Stuck,
 }
 

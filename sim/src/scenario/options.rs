@@ -1,11 +1,14 @@
 //! The free-form tables of a scenario: options of the engine, and arguments of the job.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
 use revenant::config::Configuration;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{DeserializeSeed, Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::json;
 
 /// `[config]`: values by option name, each checked when it is read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -25,6 +28,33 @@ impl Options {
             config.set(key, value).expect("options are checked when they are set");
         }
         config
+    }
+}
+
+impl JsonSchema for Options {
+    fn schema_name() -> Cow<'static, str> {
+        "Options".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let scalar = json!(["string", "number", "boolean"]);
+        let mut properties = serde_json::Map::new();
+        for option in Configuration::OPTIONS {
+            let description = format!("{} Right is {}.", option.doc.trim(), option.expected);
+            let value = json!({ "type": scalar, "description": description, "default": option.default });
+            properties.insert(option.key.to_owned(), value);
+        }
+        json_schema!({ "type": "object", "properties": properties, "additionalProperties": false })
+    }
+}
+
+impl JsonSchema for Arguments {
+    fn schema_name() -> Cow<'static, str> {
+        "Arguments".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "object", "additionalProperties": { "type": ["string", "number", "boolean"] } })
     }
 }
 

@@ -5,6 +5,24 @@ use std::str::FromStr;
 
 use revenant::ids::ProcessId;
 
+use super::forms::Form;
+
+/// How such faults are written.
+pub const FORMS: &[Form] = &[
+    Form::healed(
+        "pause <process>",
+        "stands still: messages and timers wait for it, what it has asked of the disk goes on",
+        "resume <process>",
+    ),
+    Form::heal("resume <process>", "goes on, with all that waited for it in the order in which it came"),
+    Form::heal("start <process>", "starts a process that is down, also one that should stay down"),
+    Form::once("snapshot disk of <process>", "remembers what is durable on the process's own volumes"),
+    Form::once(
+        "restore disk of <process>",
+        "the process, while it is down, gets the disk that was remembered: it comes back with an old one",
+    ),
+];
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessFault {
     pub kind: ProcessFaultKind,

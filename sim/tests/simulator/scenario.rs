@@ -28,7 +28,7 @@ fn every_kind_of_error_names_its_line_and_what_is_right() {
         ("[config]\n'heartbeat.interval' = '1 parsec'\n", 4, "is not a duration from 1 ms"),
         ("[disk]\nincomplete-at-crash = 'not-doen'\n", 4, "did you mean 'not-done'?"),
         ("[[fault]]\nat = 'noon'\ndo = 'crash job-manager'\n", 4, "'t = 12.5s'"),
-        ("[[fault]]\nat = 't = 1 s'\ndo = 'explode job-manager'\n", 5, "expected 'crash <process>'"),
+        ("[[fault]]\nat = 't = 1 s'\ndo = 'explode job-manager'\n", 5, "expected one of 'crash <process>'"),
         ("[[fault]]\nat = 't = 1 s'\ndo = 'crash task-manager-4'\n", 5, "there is no process task-manager-4"),
         (
             "[[fault]]\nat = 't = 1 s'\ndo = 'cancel job'\nrestart-after = '1 s'\n",

@@ -1,0 +1,42 @@
+//! How triggers and actions are written: one table for errors, editors and the documentation.
+
+use super::{clock_fault, disk_fault, fault, process_fault};
+
+/// One way to write a trigger or an action; what is in angle brackets, and every number, stands for others.
+#[derive(Clone, Copy, Debug)]
+pub struct Form {
+    pub text: &'static str,
+    pub what: &'static str,
+    /// What ends it: an action, or `restart-after`.
+    pub heal: Option<&'static str>,
+    pub is_heal: bool,
+}
+
+impl Form {
+    /// Something that is over when it has happened.
+    pub const fn once(text: &'static str, what: &'static str) -> Self {
+        Self { text, what, heal: None, is_heal: false }
+    }
+
+    /// Something that lasts until it is healed.
+    pub const fn healed(text: &'static str, what: &'static str, heal: &'static str) -> Self {
+        Self { text, what, heal: Some(heal), is_heal: false }
+    }
+
+    pub const fn heal(text: &'static str, what: &'static str) -> Self {
+        Self { text, what, heal: None, is_heal: true }
+    }
+}
+
+/// What `at` can say.
+pub const TRIGGERS: &[Form] = fault::TRIGGERS;
+
+/// What `do` can say.
+pub fn actions() -> impl Iterator<Item = &'static Form> {
+    [fault::FORMS, process_fault::FORMS, clock_fault::FORMS, disk_fault::FORMS].into_iter().flatten()
+}
+
+/// All ways to write one of these, for an error.
+pub fn listed<'a>(forms: impl Iterator<Item = &'a Form>) -> String {
+    forms.map(|form| format!("'{}'", form.text)).collect::<Vec<_>>().join(", ")
+}
