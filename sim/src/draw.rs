@@ -26,6 +26,7 @@ pub enum Purpose {
     UnsyncedBytes,
     UnsyncedEntry,
     FailedAppend,
+    UnsyncedFate,
 }
 
 /// Two independent numbers: the value that was asked for, and the order among equal times.

@@ -53,6 +53,8 @@ fn happening(what: &TraceKind) -> Option<String> {
         TraceKind::FaultFired { .. } => return None,
         TraceKind::LogAppended { path, bytes, .. } => format!("{} bytes appended to {path}", bytes.len()),
         TraceKind::LogSynced { path, length, .. } => format!("{path} is durable up to {length} bytes"),
+        TraceKind::DiskRefused { error } => error.to_string(),
+        TraceKind::LogZeroed { path, from, to, .. } => format!("bytes {from} to {to} of {path} are zeros"),
         TraceKind::DiskFault(fault) => fault.to_string(),
         TraceKind::LogCorrupted { path, offset, .. } => format!("{path} is corrupted at offset {offset}"),
         TraceKind::LogAfterCrash { path, length, .. } => format!("{path} is left with {length} bytes"),

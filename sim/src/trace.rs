@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use revenant::actor::Time;
-use revenant::disk::Volume;
+use revenant::disk::{DiskError, Volume};
 use revenant::ids::{ActorId, Address, ProcessId};
 use revenant::message::Message;
 use revenant::note::Note;
@@ -58,6 +58,10 @@ pub enum TraceKind {
     DiskFault(DiskFault),
     /// A bit of the byte at this offset of a file of the job event store was flipped.
     LogCorrupted { volume: Volume, path: String, offset: u64 },
+    /// A fault of the scenario made an operation fail.
+    DiskRefused { error: DiskError },
+    /// These bytes of a file of the job event store are zeros since a crash of its machine.
+    LogZeroed { volume: Volume, path: String, from: u64, to: u64 },
     /// What a crash of its machine left of a file of the job event store.
     LogAfterCrash { volume: Volume, path: String, length: u64 },
 }

@@ -1,10 +1,12 @@
 //! What a crash leaves on the disk: the fate of operations under way, and of what was not synced.
 
+use std::collections::BTreeMap;
+
 use revenant::disk::{DiskOp, Volume};
 use revenant::ids::ProcessId;
 
-use super::volume::{Change, VolumeImage};
-use super::{DisksState, Operation};
+use super::volume::{Change, FileIndex, VolumeImage};
+use super::{DisksState, Operation, owner};
 use crate::draw::{Draws, Purpose};
 use crate::scenario::{Incomplete, Unsynced};
 use crate::trace::TraceKind;
@@ -29,14 +31,23 @@ impl DisksState {
             }
         }
         if std::mem::take(&mut self.machine_dies) {
-            for volume in [Volume::Local, Volume::Scratch] {
-                if let Some(image) = self.volumes.get_mut(&(volume, Some(process))) {
-                    let fate = self.options.unsynced_at_machine_crash;
-                    let left = image.machine_crash(fate, &mut self.draws, (volume, process));
-                    self.aftermath.extend(
-                        left.into_iter()
-                            .map(|(path, length)| (None, TraceKind::LogAfterCrash { volume, path, length })),
-                    );
+            let has_shared = self.options.shared_volumes_on.as_deref() == Some(process.to_string().as_str());
+            let own = [Volume::Local, Volume::Scratch].map(|volume| (volume, Some(process)));
+            let shared = [Volume::Ha, Volume::Output].map(|volume| (volume, None)).into_iter();
+            for key in own.into_iter().chain(shared.filter(|_| has_shared)) {
+                let Some(image) = self.volumes.get_mut(&key) else { continue };
+                let fate = self.options.unsynced_at_machine_crash;
+                let volume = key.0;
+                let left = image.machine_crash(fate, &mut self.draws, (volume, process));
+                for LeftLog { path, length, zeros } in left {
+                    let zeroed = zeros.into_iter().map(|(from, to)| TraceKind::LogZeroed {
+                        volume,
+                        path: path.clone(),
+                        from,
+                        to,
+                    });
+                    let left = TraceKind::LogAfterCrash { volume, path: path.clone(), length };
+                    self.aftermath.extend([left].into_iter().chain(zeroed).map(|what| (None, what)));
                 }
             }
         }
@@ -47,11 +58,17 @@ impl DisksState {
         match self.options.incomplete_at_crash {
             Incomplete::Done => Some(operation),
             Incomplete::NotDone => None,
-            Incomplete::Torn => {
+            fate @ (Incomplete::Torn | Incomplete::Sector) => {
                 let key = (operation.process, operation.actor, operation.action.kind());
                 let draw = self.draws.draw(Purpose::IncompleteOperation, key);
+                let begins = self.length_of(&operation);
                 if let DiskOp::Append { bytes, .. } = &mut operation.action {
-                    bytes.truncate(draw.up_to(bytes.len() as u64) as usize);
+                    let whole = bytes.len() as u64;
+                    let mut left = draw.up_to(whole);
+                    if fate == Incomplete::Sector && left < whole {
+                        left = sector_end(begins + left).saturating_sub(begins);
+                    }
+                    bytes.truncate(left as usize);
                     return (!bytes.is_empty()).then_some(operation);
                 }
                 draw.coin().then_some(operation)
@@ -60,48 +77,105 @@ impl DisksState {
     }
 }
 
+impl DisksState {
+    /// How long the file is that the operation is about.
+    fn length_of(&self, operation: &Operation) -> u64 {
+        let image = self.volumes.get(&(operation.volume, owner(operation.volume, operation.process)));
+        let file = image.and_then(|image| Some(&image.files[*image.names.get(operation.action.path())?]));
+        file.map_or(0, |file| file.length)
+    }
+}
+
+/// Sectors are written as a whole.
+const SECTOR: u64 = 512;
+
+/// Where the sector before ends, or this one begins.
+const fn sector_end(offset: u64) -> u64 {
+    offset / SECTOR * SECTOR
+}
+
+/// What a crash left of a file of the job event store.
+#[derive(Debug, PartialEq, Eq)]
+struct LeftLog {
+    path: String,
+    /// 0 if the file is gone.
+    length: u64,
+    /// Ranges of bytes that are zeros now.
+    zeros: Vec<(u64, u64)>,
+}
+
+/// What a crash does with one file or entry.
+const FATES: [Unsynced; 8] = [
+    Unsynced::Lost,
+    Unsynced::Kept,
+    Unsynced::Torn,
+    Unsynced::Record,
+    Unsynced::Sector,
+    Unsynced::Zeros,
+    Unsynced::NamesWithoutData,
+    Unsynced::DataWithoutNames,
+];
+
 impl VolumeImage {
-    /// Takes what the machine's death takes; returns each file of the job event store that there
-    /// was, with the length that is left of it (0 if the file is gone).
-    fn machine_crash(
-        &mut self,
-        fate: Unsynced,
-        draws: &mut Draws,
-        key: (Volume, ProcessId),
-    ) -> Vec<(String, u64)> {
-        let mut logs: Vec<String> = Vec::new();
-        for names in [&self.names, &self.durable] {
-            logs.extend(
-                names.iter().filter(|(_, file)| self.files[**file].is_log()).map(|(path, _)| path.clone()),
-            );
-        }
+    /// Takes what the machine's death takes; returns what is left of each file of the job event store
+    /// that there was.
+    fn machine_crash(&mut self, fate: Unsynced, draws: &mut Draws, key: (Volume, ProcessId)) -> Vec<LeftLog> {
+        let mut logs: BTreeMap<String, FileIndex> = BTreeMap::new();
+        let mut zeros = vec![Vec::new(); self.files.len()];
+        let before = [self.names.clone(), self.durable.clone()];
         for (index, file) in self.files.iter_mut().enumerate() {
-            let left = match fate {
-                Unsynced::Lost => file.durable,
-                Unsynced::Kept => file.length,
-                Unsynced::Torn => {
-                    let draw = draws.draw(Purpose::UnsyncedBytes, (key, index as u64));
-                    file.durable + draw.up_to(file.length - file.durable)
-                }
+            let mut draw = |purpose| draws.draw(purpose, (key, index as u64));
+            let fate = match fate {
+                Unsynced::Any => FATES[draw(Purpose::UnsyncedFate).up_to(FATES.len() as u64 - 1) as usize],
+                fate => fate,
             };
-            file.truncate(left);
-            file.durable = file.length;
+            let mut cut = || file.durable + draw(Purpose::UnsyncedBytes).up_to(file.length - file.durable);
+            let (length, zeros_from) = match fate {
+                Unsynced::Lost | Unsynced::NamesWithoutData | Unsynced::Any => (file.durable, file.durable),
+                Unsynced::Kept | Unsynced::DataWithoutNames => (file.length, file.length),
+                Unsynced::Torn => {
+                    let cut = cut();
+                    (cut, cut)
+                }
+                Unsynced::Sector => {
+                    let cut = sector_end(cut()).max(file.durable);
+                    (cut, cut)
+                }
+                Unsynced::Record => {
+                    let ends: Vec<u64> = file.record_ends().collect();
+                    let cut = ends[draw(Purpose::UnsyncedBytes).up_to(ends.len() as u64 - 1) as usize];
+                    (cut, cut)
+                }
+                Unsynced::Zeros => (file.length, cut()),
+            };
+            zeros[index] = file.crash(length, zeros_from);
+        }
+        for names in before {
+            for (path, file) in names.into_iter().filter(|(_, file)| self.files[*file].is_log()) {
+                logs.insert(path, file);
+            }
         }
         for change in std::mem::take(&mut self.changes) {
+            let mut coin = |purpose| draws.draw(purpose, (key, names_of(&change))).coin();
             let survives = match fate {
-                Unsynced::Lost => false,
-                Unsynced::Kept => true,
-                Unsynced::Torn => draws.draw(Purpose::UnsyncedEntry, (key, names_of(&change))).coin(),
+                Unsynced::Lost | Unsynced::DataWithoutNames => false,
+                Unsynced::Kept | Unsynced::NamesWithoutData => true,
+                Unsynced::Torn | Unsynced::Record | Unsynced::Sector | Unsynced::Zeros | Unsynced::Any => {
+                    coin(Purpose::UnsyncedEntry)
+                }
             };
             if survives {
                 change.apply(&mut self.durable);
             }
         }
         self.names.clone_from(&self.durable);
-        logs.sort_unstable();
-        logs.dedup();
-        let length = |path: &str| self.names.get(path).map_or(0, |&file| self.files[file].length);
-        logs.into_iter().map(|path| (path.clone(), length(&path))).collect()
+        let left = |(path, file): (String, FileIndex)| match self.names.get(&path) {
+            Some(&left) if left == file => {
+                LeftLog { path, length: self.files[file].length, zeros: std::mem::take(&mut zeros[file]) }
+            }
+            _ => LeftLog { path, length: 0, zeros: Vec::new() },
+        };
+        logs.into_iter().map(left).collect()
     }
 }
 
@@ -236,7 +310,58 @@ mod tests {
             create("e2"),
         ]);
         let left = image.machine_crash(Unsynced::Lost, &mut Draws::new(0), KEY);
-        assert_eq!(left, [("e1".to_owned(), 3), ("e2".to_owned(), 0)]);
+        let left_of = |path: &str, length| LeftLog { path: path.to_owned(), length, zeros: vec![] };
+        assert_eq!(left, [left_of("e1", 3), left_of("e2", 0)]);
+    }
+
+    /// All that a crash can leave of two files, as drawn.
+    fn images(fate: Unsynced, actions: &[DiskOp]) -> BTreeSet<Vec<(String, String)>> {
+        (0..200).map(|seed| after_crash(fate, seed, actions).into_iter().collect()).collect()
+    }
+
+    fn image(expected: &[(&str, &str)]) -> Vec<(String, String)> {
+        files(expected).into_iter().collect()
+    }
+
+    #[test]
+    fn each_image_leaves_what_it_says() {
+        let synced = [create("a"), append("a", "ab"), sync("a"), sync_directory("")];
+        let written = [&synced[..], &[append("a", "cd"), append("a", "ef")]].concat();
+        let only = |fate, expected: &[&str]| {
+            let expected = expected.iter().map(|text| image(&[("a", text)])).collect();
+            assert_eq!(images(fate, &written), expected, "{fate:?}");
+        };
+        only(Unsynced::Lost, &["ab"]);
+        only(Unsynced::Kept, &["abcdef"]);
+        only(Unsynced::Record, &["ab", "abcd", "abcdef"]);
+        only(Unsynced::Sector, &["ab"]);
+        only(Unsynced::Torn, &["ab", "abc", "abcd", "abcde", "abcdef"]);
+        only(Unsynced::Zeros, &["ab\0\0\0\0", "abc\0\0\0", "abcd\0\0", "abcde\0", "abcdef"]);
+        only(Unsynced::NamesWithoutData, &["ab"]);
+        only(Unsynced::DataWithoutNames, &["abcdef"]);
+        let any = images(Unsynced::Any, &written);
+        for text in ["ab", "abc", "abcd", "abcdef", "abc\0\0\0"] {
+            assert!(any.contains(&image(&[("a", text)])), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_rename_can_be_kept_without_the_data_and_the_data_without_the_rename() {
+        let before =
+            [create("p/a"), sync("p/a"), sync_directory("p"), append("p/a", "x"), rename("p/a", "a")];
+        assert_eq!(images(Unsynced::NamesWithoutData, &before), [image(&[("a", "")])].into());
+        assert_eq!(images(Unsynced::DataWithoutNames, &before), [image(&[("p/a", "x")])].into());
+        let created = [create("b"), append("b", "x"), sync("b")];
+        assert_eq!(images(Unsynced::DataWithoutNames, &created), [image(&[])].into());
+    }
+
+    #[test]
+    fn a_file_is_cut_where_a_sector_ends() {
+        let long = "x".repeat(1500).leak();
+        let written = [create("a"), sync_directory(""), append("a", long)];
+        let lengths: BTreeSet<usize> =
+            images(Unsynced::Sector, &written).iter().map(|image| image[0].1.len()).collect();
+        assert_eq!(lengths, [0, 512, 1024].into());
     }
 
     #[test]

@@ -1,12 +1,13 @@
-//! What is wrong with the disk for files of one purpose, and what that does to an operation: it fails
-//! after its time, or takes longer.
+//! What is wrong with the disk for files of one purpose, for all processes or for one, and what that
+//! does to an operation: it fails after its time, or takes longer.
 
 use std::time::Duration;
 
 use revenant::actor::Purpose;
 use revenant::disk::{DiskError, DiskErrorKind, DiskOp, DiskResult, Volume};
+use revenant::ids::ProcessId;
 
-use super::{DisksState, Happening, Operation};
+use super::{DisksState, Happening, Operation, owner};
 use crate::draw;
 use crate::scenario::{DiskFault, DiskFaultKind};
 use crate::trace::TraceKind;
@@ -31,19 +32,75 @@ impl Condition {
     }
 }
 
+/// A fault that strikes one operation.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Armed {
+    fault: usize,
+    purpose: Purpose,
+    process: Option<ProcessId>,
+    operation: &'static str,
+    /// How many such operations are still to come, with the one that it strikes.
+    left: u32,
+}
+
 impl DisksState {
+    /// What is wrong for files of a purpose that a process uses.
+    pub(super) fn condition(&self, purpose: Purpose, process: ProcessId) -> Condition {
+        let of = |process| self.conditions.get(&(purpose, process)).copied().unwrap_or_default();
+        let (all, own): (Condition, Condition) = (of(None), of(Some(process)));
+        Condition { error: all.error.or(own.error), slower: all.slower + own.slower }
+    }
+
+    /// Lets a fault wait for an operation.
+    pub fn arm(&mut self, fault: usize, what: DiskFault) {
+        let DiskFault { purpose, process, kind: DiskFaultKind::FailOnce { operation, occurrence } } = what
+        else {
+            return;
+        };
+        self.armed.push(Armed { fault, purpose, process, operation, left: occurrence });
+    }
+
+    /// The faults that have struck an operation since this was asked, and of which process.
+    pub fn take_struck(&mut self) -> Vec<(usize, ProcessId)> {
+        std::mem::take(&mut self.struck)
+    }
+
+    pub(super) fn strike(
+        &mut self,
+        purpose: Purpose,
+        process: ProcessId,
+        action: &DiskOp,
+    ) -> Option<DiskErrorKind> {
+        let mut fails = None;
+        let struck = &mut self.struck;
+        self.armed.retain_mut(|armed| {
+            let meets = armed.purpose == purpose
+                && armed.operation == action.kind()
+                && armed.process.is_none_or(|meant| meant == process);
+            armed.left -= u32::from(meets);
+            if armed.left == 0 {
+                fails = Some(DiskErrorKind::Other);
+                struck.push((armed.fault, process));
+            }
+            armed.left > 0
+        });
+        fails
+    }
+
     /// Carries out a fault; `None` if there is no such byte to corrupt. What happened to a file of the
     /// job event store is for the trace.
     pub fn fault(&mut self, fault: DiskFault) -> Option<Option<TraceKind>> {
-        let DiskFault { purpose, kind } = fault;
-        let condition = self.conditions.entry(purpose).or_default();
+        let DiskFault { purpose, process, kind } = fault;
+        let condition = self.conditions.entry((purpose, process)).or_default();
         match kind {
             DiskFaultKind::Fail => condition.error = Some(DiskErrorKind::Other),
+            DiskFaultKind::FailOnce { .. } => {}
             DiskFaultKind::Full => condition.error = Some(DiskErrorKind::Full),
             DiskFaultKind::Slow(by) => condition.slower = by.0,
             DiskFaultKind::Heal => *condition = Condition::default(),
             DiskFaultKind::Corrupt { offset } => {
-                let volumes = self.volumes.iter_mut();
+                let fits = |owner: &Option<ProcessId>| process.is_none() || *owner == process;
+                let volumes = self.volumes.iter_mut().filter(|((_, owner), _)| fits(owner));
                 let (volume, path) = volumes.rev().find_map(|(&(volume, _), image)| {
                     image.corrupt(purpose, offset).map(|path| (volume, path))
                 })?;
@@ -54,30 +111,36 @@ impl DisksState {
         Some(None)
     }
 
-    /// The operation fails. Of an append, a drawn part has reached the disk.
+    /// The operation fails. Of an append, a drawn part has reached the disk; of a sync, nothing will.
     pub(super) fn refuse(
         &mut self,
         mut operation: Operation,
         kind: DiskErrorKind,
-    ) -> (DiskResult, Option<Happening>) {
-        let mut happening = None;
+    ) -> (DiskResult, Vec<Happening>) {
+        let mut happenings = Vec::new();
         if let DiskOp::Append { bytes, .. } = &mut operation.action {
             let whole = bytes.clone();
             let key = (operation.process, operation.actor);
             let draw = self.draws.draw(draw::Purpose::FailedAppend, key);
             bytes.truncate(draw.up_to(bytes.len() as u64) as usize);
             if !bytes.is_empty() {
-                happening = self.apply(&operation).1;
+                happenings.extend(self.apply(&operation).1);
             }
             if let DiskOp::Append { bytes, .. } = &mut operation.action {
                 *bytes = whole;
             }
         }
+        let Operation { process, actor, volume, action, .. } = operation;
+        if let Some(image) = self.volumes.get_mut(&(volume, owner(volume, process))) {
+            image.fail(&action);
+        }
         let message = match kind {
             DiskErrorKind::Full => "no space is left on the device",
             _ => "input/output error",
         };
-        (Err(error(&operation.action, operation.volume, kind, message.to_owned())), happening)
+        let error = error(&action, volume, kind, message.to_owned());
+        happenings.push((Some(actor), TraceKind::DiskRefused { error: error.clone() }));
+        (Err(error), happenings)
     }
 }
 
@@ -186,5 +249,47 @@ mod tests {
         assert!(!fault(&mut disks, "disk corrupt sink at 3"));
         let read = DiskOp::ReadRange { path: path(), offset: 0, length: 9 };
         assert_eq!(perform(&mut disks, read), Ok(DiskOutput::Data(Bytes::from_static(b"abce"))));
+    }
+
+    #[test]
+    fn the_operation_of_that_number_fails_once() {
+        let mut disks = disks(1);
+        disks.arm(7, "disk fail job_event on append#2".parse().unwrap());
+        assert!(perform(&mut disks, append()).is_ok());
+        assert!(perform(&mut disks, DiskOp::Sync { path: path() }).is_ok());
+        assert_eq!(disks.take_struck(), []);
+        assert!(do_for(&mut disks, Purpose::Sink, append()).0.is_ok(), "it is for another purpose");
+        assert!(perform(&mut disks, append()).is_err());
+        assert_eq!(disks.take_struck(), [(7, ProcessId::JobManager)]);
+        assert!(perform(&mut disks, append()).is_ok());
+    }
+
+    #[test]
+    fn a_fault_of_one_process_meets_nobody_else() {
+        let mut disks = disks(1);
+        assert!(fault(&mut disks, "disk fail job_event of task-manager-1"));
+        assert!(perform(&mut disks, append()).is_ok());
+        assert!(fault(&mut disks, "disk slow job_event by 1 min of job-manager"));
+        assert!(do_for(&mut disks, Purpose::JobEvent, append()).1 > Time(60_000_000_000));
+        assert!(fault(&mut disks, "disk fail job_event of job-manager"));
+        assert!(perform(&mut disks, append()).is_err());
+        assert!(fault(&mut disks, "disk heal job_event of job-manager"));
+        assert!(perform(&mut disks, append()).is_ok());
+    }
+
+    #[test]
+    fn an_operation_that_a_fault_refuses_is_told() {
+        let mut disks = disks(1);
+        fault(&mut disks, "disk full job_event");
+        let (ticket, ..) = disks.begin(
+            Time(0),
+            Address::WRITER,
+            Volume::Ha,
+            Purpose::JobEvent,
+            DiskOp::CreateNew { path: "b".to_owned() },
+        );
+        let (result, happenings) = disks.complete(ticket).unwrap();
+        let error = result.unwrap_err();
+        assert_eq!(happenings, [(Some(Address::WRITER.actor), TraceKind::DiskRefused { error })]);
     }
 }

@@ -12,6 +12,8 @@ pub struct File {
     pub durable: u64,
     /// What it was made for.
     pub purpose: Option<Purpose>,
+    /// Ranges whose sync failed: they count as written, and never reach the disk.
+    holes: Vec<(u64, u64)>,
 }
 
 impl File {
@@ -55,6 +57,40 @@ impl File {
                 all.freeze()
             }
         }
+    }
+
+    /// What a sync does that fails: the system forgets that these bytes are still to be written, and a
+    /// later sync succeeds without them.
+    pub fn fail_sync(&mut self) {
+        if self.durable < self.length {
+            self.holes.push((self.durable, self.length));
+        }
+    }
+
+    /// Where an append ended beyond what was synced, and where what was synced ends.
+    pub fn record_ends(&self) -> impl Iterator<Item = u64> {
+        let ends = self.pieces.iter().map(|(start, bytes)| start + bytes.len() as u64);
+        let durable = self.durable;
+        [durable].into_iter().chain(ends.filter(move |end| *end > durable))
+    }
+
+    /// What a crash of the machine makes of it: `length` bytes are left, of which those from `zeros` on
+    /// are zeros, and so is what never reached the disk. All of it is durable. The ranges that are
+    /// zeros now.
+    pub fn crash(&mut self, length: u64, zeros: u64) -> Vec<(u64, u64)> {
+        self.truncate(length);
+        let ranges = std::mem::take(&mut self.holes).into_iter().chain([(zeros, u64::MAX)]);
+        let lost: Vec<(u64, u64)> =
+            ranges.map(|(from, to)| (from, to.min(self.length))).filter(|(from, to)| from < to).collect();
+        if !lost.is_empty() {
+            let mut all = self.read(0, u64::MAX).to_vec();
+            for &(from, to) in &lost {
+                all[from as usize..to as usize].fill(0);
+            }
+            self.pieces = vec![(0, all.into())];
+        }
+        self.durable = self.length;
+        lost
     }
 
     /// Flips the lowest bit of the byte at `offset`, if there is one.
@@ -102,5 +138,38 @@ mod tests {
         file.flip(5);
         file.flip(6);
         assert_eq!(file.read(3, 9), Bytes::from_static(b"deY"));
+    }
+
+    fn file(synced: &'static str, not: &'static str) -> File {
+        let mut file = File::default();
+        file.append(Bytes::from_static(synced.as_bytes()));
+        file.durable = file.length;
+        file.append(Bytes::from_static(not.as_bytes()));
+        file
+    }
+
+    #[test]
+    fn a_crash_cuts_a_file_and_fills_it_with_zeros() {
+        let mut cut = file("abc", "def");
+        assert_eq!((cut.crash(4, 4), cut.read(0, 9), cut.durable), (vec![], Bytes::from_static(b"abcd"), 4));
+        let mut zeros = file("abc", "def");
+        assert_eq!((zeros.crash(6, 4), zeros.read(0, 9)), (vec![(4, 6)], Bytes::from_static(b"abcd\0\0")));
+    }
+
+    #[test]
+    fn what_a_failed_sync_covered_is_gone_after_a_crash_even_if_a_later_sync_succeeds() {
+        let mut file = file("abc", "def");
+        file.fail_sync();
+        file.append(Bytes::from_static(b"gh"));
+        file.durable = file.length;
+        assert_eq!(file.read(0, 9), Bytes::from_static(b"abcdefgh"), "until then it is read from memory");
+        assert_eq!((file.crash(8, 8), file.read(0, 9)), (vec![(3, 6)], Bytes::from_static(b"abc\0\0\0gh")));
+    }
+
+    #[test]
+    fn records_end_where_appends_did() {
+        let mut file = file("abc", "def");
+        file.append(Bytes::from_static(b"gh"));
+        assert_eq!(file.record_ends().collect::<Vec<_>>(), [3, 6, 8]);
     }
 }

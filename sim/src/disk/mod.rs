@@ -3,8 +3,13 @@
 //! Durability model:
 //! - A crash of a process keeps everything that was written, synced or not.
 //! - A crash of a machine hits the volumes that live on it (a process's `local` and `scratch`; the
-//!   shared volumes die with no machine). Bytes that were not synced are lost, kept, or cut at a
-//!   drawn byte, as the scenario says; never bytes that were.
+//!   shared volumes die with no machine unless the scenario puts them on one). Bytes that were not
+//!   synced are lost, kept, cut (at a byte, at the end of an append, or at a sector, as file systems
+//!   do that write data before they record the length) or zeros (as those that record the length
+//!   first), as the scenario says; never bytes that were synced.
+//! - A sync that fails loses what it was about: the system does not try those bytes again, and a later
+//!   sync succeeds without them (as on Linux). A process still reads them, until its machine dies:
+//!   then they are zeros.
 //! - Creations, deletions and renames are durable when the directory of the name that they make or
 //!   remove is synced (for a rename, that of the new name, which makes it durable as a whole).
 //!   Until then a machine crash undoes them, keeps them, or does either with each as drawn.
@@ -12,7 +17,7 @@
 //! - An operation is applied at the moment at which it completes. One that is under way when its
 //!   process dies is not done, done, or (an append) cut, as the scenario says. Operations under way
 //!   at the same time complete in any order.
-//! - A fault of the disk meets the operations that begin after it (`fault`).
+//! - A fault of the disk meets the operations that begin after it (`fault`), of all processes or of one.
 //!
 //! It is a madsim [`Simulator`]: killing a node decides the fate of what its process had under way
 //! and, if the machine dies, of its volumes.
@@ -41,7 +46,7 @@ mod path;
 mod snapshot;
 mod volume;
 
-use fault::Condition;
+use fault::{Armed, Condition};
 pub use path::check_file;
 use volume::VolumeImage;
 
@@ -64,8 +69,12 @@ pub type Happening = (Option<ActorId>, TraceKind);
 pub struct DisksState {
     draws: Draws,
     options: scenario::Disk,
-    /// By the purpose of the files: what is wrong with the disk.
-    conditions: BTreeMap<Purpose, Condition>,
+    /// By the purpose of the files, and for whom: what is wrong with the disk.
+    conditions: BTreeMap<(Purpose, Option<ProcessId>), Condition>,
+    /// Operations that are going to fail, each once.
+    armed: Vec<Armed>,
+    /// The faults of those that have failed, until somebody asks.
+    struck: Vec<(usize, ProcessId)>,
     volumes: BTreeMap<(Volume, Option<ProcessId>), VolumeImage>,
     /// Volumes as they were when a fault remembered them, by their owner.
     remembered: BTreeMap<ProcessId, Vec<(Volume, VolumeImage)>>,
@@ -92,6 +101,8 @@ impl DisksState {
             draws: Draws::new(seed),
             options,
             conditions: BTreeMap::new(),
+            armed: Vec::new(),
+            struck: Vec::new(),
             volumes: BTreeMap::new(),
             remembered: BTreeMap::new(),
             under_way: BTreeMap::new(),
@@ -123,20 +134,21 @@ impl DisksState {
         let draw = self.draws.draw(draw::Purpose::DiskLatency, (from, purpose, action.kind()));
         let ticket = self.next_ticket;
         self.next_ticket += 1;
-        let condition = self.conditions.get(&purpose).copied().unwrap_or_default();
-        let fails = condition.error_of(&action);
         let Address { process, actor } = from;
+        let condition = self.condition(purpose, process);
+        let fails = condition.error_of(&action).or_else(|| self.strike(purpose, process, &action));
         self.under_way.insert(ticket, Operation { process, actor, volume, purpose, action, fails });
         (ticket, now + draw.within(range) + condition.slower, draw.order)
     }
 
     /// Applies an operation whose time has come. `None` if it died with its process.
-    pub fn complete(&mut self, ticket: u64) -> Option<(DiskResult, Option<Happening>)> {
+    pub fn complete(&mut self, ticket: u64) -> Option<(DiskResult, Vec<Happening>)> {
         let operation = self.under_way.remove(&ticket)?;
-        Some(match operation.fails {
-            Some(kind) => self.refuse(operation, kind),
-            None => self.apply(&operation),
-        })
+        if let Some(kind) = operation.fails {
+            return Some(self.refuse(operation, kind));
+        }
+        let (result, happening) = self.apply(&operation);
+        Some((result, happening.into_iter().collect()))
     }
 
     fn apply(&mut self, operation: &Operation) -> (DiskResult, Option<Happening>) {

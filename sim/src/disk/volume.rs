@@ -12,7 +12,7 @@ use super::path::{check_directory, check_file, is_below, parent};
 use crate::trace::TraceKind;
 
 /// Index of a file, which outlives its names.
-type FileIndex = usize;
+pub(super) type FileIndex = usize;
 
 /// A change of names that is not durable.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,6 +87,15 @@ impl VolumeImage {
             }
         }
         Ok(DiskOutput::Done)
+    }
+
+    /// As an operation that fails: of one that was to make bytes durable, they never will be.
+    pub fn fail(&mut self, action: &DiskOp) {
+        if let DiskOp::Sync { path } = action
+            && let Ok(file) = self.file(path)
+        {
+            file.fail_sync();
+        }
     }
 
     fn file(&mut self, path: &str) -> Result<&mut File, Failure> {

@@ -199,6 +199,12 @@ impl<'a> History<'a> {
                 TraceKind::DiskFault(fault) if fault.purpose == Purpose::JobEvent => Some((at, fault.kind)),
                 _ => None,
             });
+        let refused = self.outcome.trace[from.min(until)..until].iter().any(|event| {
+            matches!(&event.what, TraceKind::DiskRefused { error } if error.path.contains("/job-events/"))
+        });
+        if refused {
+            return true;
+        }
         let mut broken = false;
         for (at, kind) in faults {
             if broken && at >= from {
@@ -207,7 +213,7 @@ impl<'a> History<'a> {
             match kind {
                 DiskFaultKind::Fail | DiskFaultKind::Full | DiskFaultKind::Slow(_) => broken = true,
                 DiskFaultKind::Heal => broken = false,
-                DiskFaultKind::Corrupt { .. } => {}
+                DiskFaultKind::FailOnce { .. } | DiskFaultKind::Corrupt { .. } => {}
             }
         }
         broken

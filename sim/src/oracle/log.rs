@@ -52,6 +52,7 @@ impl Log {
             let (TraceKind::LogAppended { path, .. }
             | TraceKind::LogSynced { path, .. }
             | TraceKind::LogCorrupted { path, .. }
+            | TraceKind::LogZeroed { path, .. }
             | TraceKind::LogAfterCrash { path, .. }) = &event.what
             else {
                 continue;
@@ -66,8 +67,20 @@ impl Log {
                     }
                 }
                 TraceKind::LogSynced { length, .. } => file.sync(at, *length),
-                TraceKind::LogCorrupted { offset, .. } => {
-                    let (lost, broken) = file.corrupt(id, at, *offset);
+                TraceKind::LogCorrupted { .. } | TraceKind::LogZeroed { .. } => {
+                    let (lost, broken) = file.corrupt(id, at, |bytes| match &event.what {
+                        TraceKind::LogCorrupted { offset, .. } => {
+                            if let Some(byte) = bytes.get_mut(*offset as usize) {
+                                *byte ^= 1;
+                            }
+                        }
+                        TraceKind::LogZeroed { from, to, .. } => {
+                            if let Some(range) = bytes.get_mut(*from as usize..*to as usize) {
+                                range.fill(0);
+                            }
+                        }
+                        _ => {}
+                    });
                     log.files.entry(id).or_default().extend(lost);
                     log.broken.insert(id, broken);
                 }

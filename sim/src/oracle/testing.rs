@@ -212,7 +212,7 @@ impl Story {
 
     /// The disk does not work from now on.
     pub fn disk_fails(&mut self) -> &mut Self {
-        let fault = DiskFault { purpose: Purpose::JobEvent, kind: DiskFaultKind::Fail };
+        let fault = DiskFault { purpose: Purpose::JobEvent, process: None, kind: DiskFaultKind::Fail };
         self.push(ProcessId::JobManager, TraceKind::DiskFault(fault))
     }
 

@@ -64,6 +64,13 @@ impl Shared {
         if world.fired[fault] {
             return false;
         }
+        if matches!(disk.kind, DiskFaultKind::FailOnce { .. }) {
+            if !world.armed[fault] {
+                world.armed[fault] = true;
+                self.disks.lock().arm(fault, disk);
+            }
+            return true;
+        }
         let Some(happening) = self.disks.lock().fault(disk) else { return false };
         world.fired[fault] = true;
         let process = self.scenario.faults[fault].at.process().unwrap_or(ProcessId::JobManager);
@@ -75,6 +82,18 @@ impl Shared {
             world.trace(process, happening);
         }
         true
+    }
+
+    /// Faults that waited for an operation have met it.
+    pub fn disk_struck(&self) {
+        let struck = self.disks.lock().take_struck();
+        for (fault, process) in struck {
+            let Some(process) = self.index_of(process) else { continue };
+            let mut world = self.world();
+            world.fired[fault] = true;
+            world.record.fold(&("fault", fault as u64));
+            world.trace(process, TraceKind::FaultFired { fault });
+        }
     }
 
     /// A process dies.

@@ -76,8 +76,8 @@ impl Shared {
         let Entry { process, due } = entry;
         let due = match due {
             Due::Disk { actor, op, ticket } => {
-                let Some((result, happening)) = self.disks.lock().complete(ticket) else { return };
-                if let Some(happening) = happening {
+                let Some((result, happenings)) = self.disks.lock().complete(ticket) else { return };
+                for happening in happenings {
                     world.disk_happening(process, happening);
                 }
                 Due::DiskDone { actor, op, result }

@@ -30,6 +30,7 @@ impl Process {
             Effect::CancelTimer { timer } => shared.agenda.lock().cancel_timer(self.index, actor, timer),
             Effect::Disk { op, volume, action, purpose } => {
                 let (ticket, at, order) = shared.disks.lock().begin(now, from, volume, purpose, action);
+                shared.disk_struck();
                 let entry = Entry { process: self.index, due: Due::Disk { actor, op, ticket } };
                 shared.agenda.lock().push(at, order, entry);
             }

@@ -102,10 +102,10 @@ impl Process {
             }
             Due::Timer { actor, timer } => self.deliver(now, actor, Event::Timer(timer)),
             Due::Disk { actor, op, ticket } => {
-                let Some((result, happening)) = self.shared.disks.lock().complete(ticket) else {
+                let Some((result, happenings)) = self.shared.disks.lock().complete(ticket) else {
                     return Fate::Alive;
                 };
-                if let Some((actor, what)) = happening {
+                for (actor, what) in happenings {
                     let (process, incarnation) = (self.boot.process, self.incarnation);
                     self.shared.world().record.trace(now, process, incarnation, actor, what);
                 }

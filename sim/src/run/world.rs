@@ -56,6 +56,8 @@ pub struct World {
     pub processes: Vec<ProcessState>,
     /// For each fault of the scenario.
     pub fired: Vec<bool>,
+    /// Those that wait for what they strike.
+    pub armed: Vec<bool>,
     pub record: Record,
     pub ended: Option<RunEnd>,
     /// Nothing after this is worth waiting for once the run has ended.
@@ -112,6 +114,7 @@ impl World {
             TraceKind::LogAppended { path, bytes, .. } => self.record.fold(&("appended", path, bytes)),
             TraceKind::LogSynced { path, length, .. } => self.record.fold(&("synced", path, length)),
             TraceKind::LogAfterCrash { path, length, .. } => self.record.fold(&("left", path, length)),
+            TraceKind::LogZeroed { path, from, to, .. } => self.record.fold(&("zeros", path, from, to)),
             _ => {}
         }
         let (id, incarnation) = (self.processes[process].id, self.processes[process].incarnation);
@@ -154,6 +157,7 @@ impl Shared {
             wakers: vec![None; processes.len() + 1],
             processes,
             fired: vec![false; scenario.faults.len()],
+            armed: vec![false; scenario.faults.len()],
             record: Record::new(seed, &options),
             ended: None,
             settle_until: Time(0),
@@ -163,7 +167,7 @@ impl Shared {
         let (agenda, network, disks) = (simulator::<Agenda>(), simulator::<Network>(), simulator::<Disks>());
         agenda.lock().sent_dies_with_sender = scenario.network.in_flight_at_crash == InFlight::Lost;
         *network.lock() = NetworkState::new(seed, scenario.network.latency);
-        *disks.lock() = DisksState::new(seed, scenario.disk);
+        *disks.lock() = DisksState::new(seed, scenario.disk.clone());
         for input in &scenario.inputs {
             let placed = disks.lock().place_input(&input.path, input.content().into());
             placed.expect("the files of a scenario are checked when it is loaded");

@@ -1,10 +1,12 @@
-//! Faults of the disk, for all files of one purpose on every volume: `disk fail job_event`. Every
-//! operation that begins after such a fault meets it, until the disk is healed.
+//! Faults of the disk, for all files of one purpose on every volume, or on those that one process
+//! uses: `disk fail job_event`, `disk fail partition of task-manager-1`. Every operation that begins
+//! after such a fault meets it, until the disk is healed.
 
 use std::fmt;
 use std::str::FromStr;
 
 use revenant::actor::Purpose;
+use revenant::ids::ProcessId;
 
 use super::duration::Span;
 use super::forms::Form;
@@ -25,6 +27,11 @@ pub const FORMS: &[Form] = &[
         "every operation on files of the purpose fails; of an append, a drawn part reaches the disk",
         "disk heal <purpose>",
     ),
+    Form::once(
+        "disk fail <purpose> on append#3",
+        "the third append (or create, sync, sync-directory, close, read, list, rename, delete) from now on fails, once; \
+         it counts as fired when it does",
+    ),
     Form::healed(
         "disk full <purpose>",
         "there is no room to create a file or to append to one",
@@ -40,11 +47,19 @@ pub const FORMS: &[Form] = &[
         "disk corrupt <purpose> at 100",
         "flips a bit of the durable byte at this offset, in the newest file that has it",
     ),
+    Form::healed(
+        "disk fail <purpose> of <process>",
+        "as without the last two words, for what this process does; every fault of a disk can be so",
+        "disk heal <purpose> of <process>",
+    ),
+    Form::heal("disk heal <purpose> of <process>", "all is well again for this process"),
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiskFault {
     pub purpose: Purpose,
+    /// Whose operations it meets; of everybody, if none is named.
+    pub process: Option<ProcessId>,
     pub kind: DiskFaultKind,
 }
 
@@ -52,6 +67,8 @@ pub struct DiskFault {
 pub enum DiskFaultKind {
     /// Every operation fails. Of an append, a drawn part reaches the disk.
     Fail,
+    /// The operation of this kind that is number `occurrence` (from 1) fails, once.
+    FailOnce { operation: &'static str, occurrence: u32 },
     /// Creating and appending fail for want of space, as with [`Self::Fail`]; the rest works.
     Full,
     /// Every operation takes so much longer.
@@ -62,16 +79,24 @@ pub enum DiskFaultKind {
     Corrupt { offset: u64 },
 }
 
+/// What an operation is called in a fault, as [`revenant::disk::DiskOp::kind`] does.
+pub const OPERATIONS: [&str; 9] =
+    ["create", "append", "sync", "sync-directory", "close", "read", "list", "rename", "delete"];
+
 impl fmt::Display for DiskFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let purpose = self.purpose.name();
         match self.kind {
             DiskFaultKind::Fail => write!(f, "disk fail {purpose}"),
+            DiskFaultKind::FailOnce { operation, occurrence } => {
+                write!(f, "disk fail {purpose} on {operation}#{occurrence}")
+            }
             DiskFaultKind::Full => write!(f, "disk full {purpose}"),
             DiskFaultKind::Slow(by) => write!(f, "disk slow {purpose} by {by}"),
             DiskFaultKind::Heal => write!(f, "disk heal {purpose}"),
             DiskFaultKind::Corrupt { offset } => write!(f, "disk corrupt {purpose} at {offset}"),
-        }
+        }?;
+        self.process.map_or(Ok(()), |process| write!(f, " of {process}"))
     }
 }
 
@@ -81,17 +106,24 @@ impl FromStr for DiskFault {
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = |why: &str| {
             format!(
-                "'{text}' is not a fault of the disk: {why}; expected 'disk fail <purpose>', 'disk full <purpose>', \
-                 'disk slow <purpose> by <duration>', 'disk heal <purpose>' or 'disk corrupt <purpose> at <offset>'"
+                "'{text}' is not a fault of the disk: {why}; expected one of {}",
+                super::forms::listed(FORMS.iter())
             )
         };
-        let rest = text.strip_prefix("disk ").ok_or_else(|| wrong("it does not begin with 'disk'"))?;
-        let (what, rest) = rest.trim().split_once(' ').ok_or_else(|| wrong("no purpose is named"))?;
+        let rest = text.strip_prefix("disk ").ok_or_else(|| wrong("it does not begin with 'disk'"))?.trim();
+        let (rest, process) = match rest.rsplit_once(" of ") {
+            Some((rest, process)) => (rest.trim(), Some(process.trim().parse()?)),
+            None => (rest, None),
+        };
+        let (what, rest) = rest.split_once(' ').ok_or_else(|| wrong("no purpose is named"))?;
         let with = |word: &str| {
             rest.split_once(word).ok_or_else(|| wrong(&format!("'{what}' needs '{}'", word.trim())))
         };
         let (purpose, kind) = match what {
-            "fail" => (rest, DiskFaultKind::Fail),
+            "fail" => match rest.split_once(" on ") {
+                Some((purpose, operation)) => (purpose, once(operation.trim()).map_err(|why| wrong(&why))?),
+                None => (rest, DiskFaultKind::Fail),
+            },
             "full" => (rest, DiskFaultKind::Full),
             "heal" => (rest, DiskFaultKind::Heal),
             "slow" => {
@@ -112,8 +144,20 @@ impl FromStr for DiskFault {
             let names = PURPOSES.map(Purpose::name).join(", ");
             format!("there are no files for '{purpose}': expected one of {names}")
         })?;
-        Ok(Self { purpose, kind })
+        Ok(Self { purpose, process, kind })
     }
+}
+
+/// `append#3`.
+fn once(text: &str) -> Result<DiskFaultKind, String> {
+    let (name, occurrence) = text.split_once('#').ok_or_else(|| format!("'{text}' has no '#<number>'"))?;
+    let operation = OPERATIONS.into_iter().find(|operation| *operation == name);
+    let operation = operation.ok_or_else(|| {
+        format!("there is no operation '{name}': expected one of {}", OPERATIONS.join(", "))
+    })?;
+    let occurrence = occurrence.parse().ok().filter(|&number| number > 0);
+    let occurrence = occurrence.ok_or_else(|| "operations are numbered from 1".to_owned())?;
+    Ok(DiskFaultKind::FailOnce { operation, occurrence })
 }
 
 #[cfg(test)]
@@ -128,6 +172,9 @@ mod tests {
             "disk slow job_event by 1 min",
             "disk heal high_availability",
             "disk corrupt job_event at 120",
+            "disk fail job_event on sync-directory#3",
+            "disk slow partition by 2 s of task-manager-1",
+            "disk fail spill on append#1 of task-manager-3",
         ] {
             assert_eq!(text.parse::<DiskFault>().unwrap().to_string(), text);
         }
@@ -143,6 +190,13 @@ mod tests {
             ("disk slow job_event", "'slow' needs 'by'"),
             ("disk slow job_event by noon", "for example '250 ms'"),
             ("disk corrupt job_event at start", "not a number of bytes"),
+            (
+                "disk fail job_event on write#1",
+                "there is no operation 'write': expected one of create, append",
+            ),
+            ("disk fail job_event on sync#0", "numbered from 1"),
+            ("disk fail job_event on sync", "has no '#<number>'"),
+            ("disk fail job_event of jobmanager", "unknown process 'jobmanager'"),
         ] {
             let error = text.parse::<DiskFault>().unwrap_err();
             assert!(error.contains(why), "{error}");

@@ -15,8 +15,8 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::{
-    Action, ClockFault, ClockFaultKind, Fault, Input, ProcessFault, ProcessFaultKind, RestartAfter, Scenario,
-    Trigger, VOLUMES,
+    Action, ClockFault, ClockFaultKind, DiskFault, DiskFaultKind, Fault, Input, ProcessFault,
+    ProcessFaultKind, RestartAfter, Scenario, Trigger, VOLUMES,
 };
 use crate::point::CrashPoint;
 
@@ -83,6 +83,10 @@ impl Scenario {
                 Place::Option("execution.batch.adaptive.auto-parallelism.min-parallelism"),
                 message,
             ));
+        }
+        if let Some(process) = self.disk.shared_volumes_on.as_ref() {
+            let known = process.parse().and_then(|process| self.check_process(process));
+            known.map_err(|message| (Place::SharedVolumes, message))?;
         }
         Input::check(&self.inputs).map_err(|(index, message)| (Place::Input(index), message))?;
         let graph = program.build(&self.job()).map_err(|error| {
@@ -176,8 +180,24 @@ impl Scenario {
                     "the clock of {process} is never wrong: no fault and no [clock.{process}] makes it so"
                 ))
             }
+            Action::Disk(disk) => {
+                disk.process.map_or(Ok(()), |process| self.check_process(process))?;
+                let breaks = |other: &Fault| {
+                    matches!(other.action, Action::Disk(broken) if broken.kind != DiskFaultKind::Heal
+                        && broken.purpose == disk.purpose
+                        && broken.process == disk.process)
+                };
+                if disk.kind == DiskFaultKind::Heal && !self.faults.iter().any(breaks) {
+                    let named = DiskFault { kind: DiskFaultKind::Fail, ..disk };
+                    return Err(format!("no fault breaks what '{disk}' heals, as '{named}' would"));
+                }
+                if fault.restart_after.is_some() {
+                    return Err("restart-after is for crashes: a disk is healed by another fault".to_owned());
+                }
+                Ok(())
+            }
             _ if fault.restart_after.is_some() && fault.action.process().is_none() => {
-                Err("restart-after is for crashes: a disk is healed by another fault".to_owned())
+                Err(format!("nothing starts again after '{}': leave restart-after out", fault.action))
             }
             _ => Ok(()),
         }
@@ -259,6 +279,7 @@ enum Place {
     TaskManagers,
     ShuffleServices,
     Clock(String),
+    SharedVolumes,
     Input(usize),
     FaultTrigger(usize),
     FaultAction(usize),
@@ -269,6 +290,7 @@ enum Place {
 struct Layout {
     job: JobLayout,
     cluster: Option<ClusterLayout>,
+    disk: Option<DiskLayout>,
     #[serde(default)]
     config: TableLayout,
     #[serde(default)]
@@ -296,6 +318,12 @@ struct ClusterLayout {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct DiskLayout {
+    shared_volumes_on: Option<Spanned<String>>,
+}
+
+#[derive(Deserialize)]
 struct InputLayout {
     path: Spanned<String>,
 }
@@ -315,6 +343,7 @@ impl Place {
             Self::Option(key) => layout.config.get(*key)?.span(),
             Self::TaskManagers => layout.cluster?.task_managers?.span(),
             Self::ShuffleServices => layout.cluster?.shuffle_services?.span(),
+            Self::SharedVolumes => layout.disk?.shared_volumes_on?.span(),
             Self::Clock(name) => layout.clock.get(name)?.span(),
             Self::Input(index) => layout.input.get(*index)?.path.span(),
             Self::FaultTrigger(index) => layout.fault.get(*index)?.at.span(),

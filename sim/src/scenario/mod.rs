@@ -28,7 +28,7 @@ mod process_fault;
 mod schema;
 
 pub use clock_fault::{ClockError, ClockFault, ClockFaultKind, Drift, Skew};
-pub use disk_fault::{DiskFault, DiskFaultKind};
+pub use disk_fault::{DiskFault, DiskFaultKind, OPERATIONS};
 pub use duration::{DurationRange, RestartAfter, Span};
 pub use fault::{Action, Fault, Trigger};
 pub use forms::{Form, TRIGGERS, actions};
@@ -149,7 +149,7 @@ impl Default for Network {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Disk {
     /// What an operation takes; each is drawn.
@@ -160,6 +160,10 @@ pub struct Disk {
     pub incomplete_at_crash: Incomplete,
     /// What becomes of what was not synced when its machine dies.
     pub unsynced_at_machine_crash: Unsynced,
+    /// The process on whose machine the shared volumes lie: its crash takes what was not synced there,
+    /// too. Without it they die with no machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shared_volumes_on: Option<String>,
 }
 
 /// What became of operations under way when their process dies.
@@ -173,6 +177,8 @@ pub enum Incomplete {
     NotDone,
     /// An append is cut at a drawn byte, any other operation is done or not as drawn.
     Torn,
+    /// As `torn`, but an append is cut where a sector of 512 bytes ends.
+    Sector,
 }
 
 /// What becomes of what was not synced when its machine dies.
@@ -186,6 +192,19 @@ pub enum Unsynced {
     Kept,
     /// Files are cut at a drawn byte beyond what was synced, each directory entry is as drawn.
     Torn,
+    /// As `torn`, but files are cut where a drawn append ended.
+    Record,
+    /// As `torn`, but files are cut where a sector of 512 bytes ends.
+    Sector,
+    /// Files have their length, but from a drawn byte beyond what was synced they hold zeros; each
+    /// directory entry is as drawn.
+    Zeros,
+    /// Directory entries are there, as of renames and new files, but no byte that was not synced.
+    NamesWithoutData,
+    /// Bytes are there, but no directory entry that was not synced: new files and new names are gone.
+    DataWithoutNames,
+    /// Of each file and each directory entry, any of these as drawn.
+    Any,
 }
 
 impl Default for Disk {
@@ -196,6 +215,7 @@ impl Default for Disk {
             sync_latency: range(Duration::from_micros(500), Duration::from_millis(5)),
             incomplete_at_crash: Incomplete::default(),
             unsynced_at_machine_crash: Unsynced::default(),
+            shared_volumes_on: None,
         }
     }
 }

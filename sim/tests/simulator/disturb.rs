@@ -179,3 +179,18 @@ fn a_changed_clock_is_told() {
         .collect();
     assert_eq!(told, ["clock of client jump -2 s"]);
 }
+
+#[test]
+fn a_fault_that_waits_for_an_operation_fires_when_it_meets_it() {
+    let fault = |operation: &str| {
+        let text = format!("[[fault]]\nat = 't = 1 ms'\ndo = 'disk fail sink on {operation}'\n");
+        watched(&scenario(&text))
+    };
+    let outcome = fault("rename#1");
+    let refused =
+        outcome.trace.iter().position(|event| matches!(event.what, TraceKind::DiskRefused { .. })).unwrap();
+    let fired =
+        outcome.trace.iter().position(|event| event.what == TraceKind::FaultFired { fault: 0 }).unwrap();
+    assert!(fired < refused && outcome.vacuous.is_empty());
+    assert_eq!(fault("rename#9").vacuous, [0], "there is no such rename");
+}

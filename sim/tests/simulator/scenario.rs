@@ -66,6 +66,23 @@ fn every_kind_of_error_names_its_line_and_what_is_right() {
         ("[[fault]]\nat = 't = 0 s'\ndo = 'pause client'\n", 4, "client has not started yet"),
         ("[[fault]]\nat = 't = 1 s'\ndo = 'heal clock of client'\n", 5, "the clock of client is never wrong"),
         ("[[fault]]\nat = 't = 1 s'\ndo = 'clock of client jump 1 s'\n", 5, "'+5 s' or '-250 ms'"),
+        (
+            "[[fault]]\nat = 't = 1 s'\ndo = 'disk heal sink'\n",
+            5,
+            "no fault breaks what 'disk heal sink' heals",
+        ),
+        (
+            "[[fault]]\nat = 't = 1 s'\ndo = 'disk heal sink'\n[[fault]]\nat = 't = 1 s'\ndo = 'disk fail sink of client'\n",
+            5,
+            "no fault breaks",
+        ),
+        ("[[fault]]\nat = 't = 1 s'\ndo = 'disk fail sink on write#1'\n", 5, "there is no operation 'write'"),
+        (
+            "[[fault]]\nat = 't = 1 s'\ndo = 'disk fail sink of task-manager-9'\n",
+            5,
+            "there is no process task-manager-9",
+        ),
+        ("[disk]\nshared-volumes-on = 'ha'\n", 4, "unknown process 'ha'"),
         ("[clock.jobmanager]\nskew = '+1 s'\n", 3, "unknown process 'jobmanager'"),
         ("[clock.task-manager-7]\nskew = '+1 s'\n", 3, "there is no process task-manager-7"),
         ("[clock.client]\nskw = '+1 s'\n", 4, "did you mean 'skew'?"),

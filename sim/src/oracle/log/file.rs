@@ -32,10 +32,10 @@ impl LogRecord {
     }
 }
 
-/// A file with a flipped bit.
+/// A file with bytes that are wrong.
 #[derive(Clone, Copy, Debug)]
 pub struct Broken {
-    /// Trace index from which the bit is wrong.
+    /// Trace index from which they are wrong.
     pub since: usize,
     /// Where the good prefix ends.
     pub from: u64,
@@ -89,12 +89,10 @@ impl OpenFile {
         lost
     }
 
-    /// A bit was flipped: the records that cannot be read any more, and what is broken.
-    pub fn corrupt(&mut self, id: FileId, at: usize, offset: u64) -> (Vec<LogRecord>, Broken) {
+    /// Bytes were changed: the records that cannot be read any more, and what is broken.
+    pub fn corrupt(&mut self, id: FileId, at: usize, change: impl Fn(&mut [u8])) -> (Vec<LogRecord>, Broken) {
         let mut flipped = self.bytes.clone();
-        if let Some(byte) = flipped.get_mut(offset as usize) {
-            *byte ^= 1;
-        }
+        change(&mut flipped);
         let (left, tail) = decode(&flipped, id.0);
         let from = left.last().map_or(0, |(end, _)| *end);
         let lost = self.lost(id, at, from);
