@@ -2,14 +2,16 @@
 //! printable, and come out the same in every process and every incarnation.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 use serde::{Deserialize, Serialize};
 
 /// A process of the cluster. A process that is started again keeps its id and gets a new session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum ProcessId {
     HighAvailability,
-    JobManager,
+    /// Numbered from 1; those that do not lead stand by.
+    JobManager(u32),
     /// Numbered from 1.
     TaskManager(u32),
     Client,
@@ -17,11 +19,30 @@ pub enum ProcessId {
     ShuffleService(u32),
 }
 
+impl ProcessId {
+    /// The only JobManager of most clusters.
+    pub const JOB_MANAGER: Self = Self::JobManager(1);
+}
+
+/// The first JobManager is the one that a cluster without standbys has: what follows from a digest of
+/// its name, such as a simulated schedule, is the same with and without a number.
+impl Hash for ProcessId {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        std::mem::discriminant(self).hash(state);
+        match self {
+            Self::TaskManager(n) | Self::ShuffleService(n) => n.hash(state),
+            Self::JobManager(n) if *n > 1 => n.hash(state),
+            Self::JobManager(_) | Self::HighAvailability | Self::Client => {}
+        }
+    }
+}
+
 impl fmt::Display for ProcessId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::HighAvailability => f.write_str("high-availability"),
-            Self::JobManager => f.write_str("job-manager"),
+            Self::JobManager(1) => f.write_str("job-manager"),
+            Self::JobManager(n) => write!(f, "job-manager-{n}"),
             Self::TaskManager(n) => write!(f, "task-manager-{n}"),
             Self::Client => f.write_str("client"),
             Self::ShuffleService(n) => write!(f, "shuffle-service-{n}"),
@@ -35,7 +56,7 @@ impl std::str::FromStr for ProcessId {
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
             "high-availability" => Ok(Self::HighAvailability),
-            "job-manager" => Ok(Self::JobManager),
+            "job-manager" => Ok(Self::JOB_MANAGER),
             "client" => Ok(Self::Client),
             _ => {
                 let numbered = |prefix| {
@@ -43,14 +64,16 @@ impl std::str::FromStr for ProcessId {
                     number.filter(|&n| n > 0)
                 };
                 let task_manager = numbered("task-manager-").map(Self::TaskManager);
-                task_manager.or_else(|| numbered("shuffle-service-").map(Self::ShuffleService)).ok_or_else(
-                    || {
+                task_manager
+                    .or_else(|| numbered("shuffle-service-").map(Self::ShuffleService))
+                    .or_else(|| numbered("job-manager-").map(Self::JobManager))
+                    .ok_or_else(|| {
                         format!(
                             "unknown process '{text}': expected high-availability, job-manager, \
-                             task-manager-N or shuffle-service-N (N from 1) or client"
+                             task-manager-N or shuffle-service-N (N from 1) or client; a second JobManager is \
+                             job-manager-2"
                         )
-                    },
-                )
+                    })
             }
         }
     }
@@ -100,13 +123,24 @@ pub struct Address {
 }
 
 impl Address {
-    pub const MASTER: Self = Self { process: ProcessId::JobManager, actor: ActorId::Master };
-    pub const WRITER: Self = Self { process: ProcessId::JobManager, actor: ActorId::Writer };
+    /// Of the first JobManager, as [`ProcessId::JOB_MANAGER`].
+    pub const MASTER: Self = Self::master(ProcessId::JOB_MANAGER);
+    pub const WRITER: Self = Self::writer(ProcessId::JOB_MANAGER);
     pub const HIGH_AVAILABILITY: Self =
         Self { process: ProcessId::HighAvailability, actor: ActorId::HighAvailability };
 
     pub const fn new(process: ProcessId, actor: ActorId) -> Self {
         Self { process, actor }
+    }
+
+    /// The JobMaster of a JobManager process.
+    pub const fn master(process: ProcessId) -> Self {
+        Self::new(process, ActorId::Master)
+    }
+
+    /// The writer of the job event store in a JobManager process.
+    pub const fn writer(process: ProcessId) -> Self {
+        Self::new(process, ActorId::Writer)
     }
 
     pub const fn executor(process: ProcessId) -> Self {
@@ -228,7 +262,14 @@ mod tests {
 
     #[test]
     fn a_process_reads_back_what_it_displays() {
-        for text in ["high-availability", "job-manager", "task-manager-2", "shuffle-service-1", "client"] {
+        for text in [
+            "high-availability",
+            "job-manager",
+            "task-manager-2",
+            "shuffle-service-1",
+            "client",
+            "job-manager-2",
+        ] {
             assert_eq!(text.parse::<ProcessId>().unwrap().to_string(), text);
         }
         for text in ["task-manager-0", "shuffle-service-", "shuffle-service-x", ""] {

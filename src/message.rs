@@ -185,6 +185,12 @@ messages! {
     /// Worker → shuffle, same process: only this leader's attempts may push from now on. What others
     /// pushed and did not register is dropped.
     AcceptPushes { token: Option<FencingToken> }
+
+    // ---- whoever runs the cluster ----
+
+    /// To the HA service: the leader is not to lead any more. With `successor`, whoever stands by
+    /// leads at once; with `notice`, the old leader is told.
+    RevokeLeadership { successor: bool, notice: bool }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -282,6 +288,8 @@ pub struct SourceSplit {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TaskDeploymentDescriptor {
     pub token: FencingToken,
+    /// The JobManager of that leader.
+    pub job_manager: ProcessId,
     pub job: Arc<JobRecord>,
     pub attempt: ExecutionAttemptId,
     /// Of the job vertex.

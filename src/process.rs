@@ -19,7 +19,7 @@ use crate::task_manager::TaskExecutor;
 pub const fn actor_ids(process: ProcessId) -> &'static [ActorId] {
     match process {
         ProcessId::HighAvailability => &[ActorId::HighAvailability],
-        ProcessId::JobManager => &[ActorId::Writer, ActorId::Master],
+        ProcessId::JobManager(_) => &[ActorId::Writer, ActorId::Master],
         ProcessId::TaskManager(_) => &[ActorId::Shuffle, ActorId::Executor],
         ProcessId::Client => &[ActorId::Client],
         ProcessId::ShuffleService(_) => &[ActorId::Shuffle, ActorId::ShuffleWorker],
@@ -77,7 +77,7 @@ mod tests {
     fn every_process_has_the_actors_of_its_list() {
         let processes = [
             ProcessId::HighAvailability,
-            ProcessId::JobManager,
+            ProcessId::JOB_MANAGER,
             ProcessId::TaskManager(1),
             ProcessId::Client,
             ProcessId::ShuffleService(1),

@@ -32,7 +32,7 @@ impl CrashPoint {
     pub fn check_actor(&self) -> Result<(), String> {
         let PointAt::Number { actor, .. } = self.at else { return Ok(()) };
         let (fits, has) = match self.process {
-            ProcessId::JobManager => {
+            ProcessId::JobManager(_) => {
                 (matches!(actor, ActorId::Master | ActorId::Writer), "master and writer")
             }
             ProcessId::TaskManager(_) => (

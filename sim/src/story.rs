@@ -53,6 +53,7 @@ fn happening(what: &TraceKind) -> Option<String> {
         TraceKind::FaultFired { .. } => return None,
         TraceKind::LogAppended { path, bytes, .. } => format!("{} bytes appended to {path}", bytes.len()),
         TraceKind::LogSynced { path, length, .. } => format!("{path} is durable up to {length} bytes"),
+        TraceKind::HaFault(fault) => fault.to_string(),
         TraceKind::DiskRefused { error } => error.to_string(),
         TraceKind::LogZeroed { path, from, to, .. } => format!("bytes {from} to {to} of {path} are zeros"),
         TraceKind::DiskFault(fault) => fault.to_string(),

@@ -12,7 +12,7 @@ use revenant::note::Note;
 use crate::clock::Clock;
 use crate::point::CrashPoint;
 use crate::run::Profile;
-use crate::scenario::{ClockFault, DiskFault};
+use crate::scenario::{ClockFault, DiskFault, HaFault};
 
 /// One thing that happened in a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +58,8 @@ pub enum TraceKind {
     DiskFault(DiskFault),
     /// A bit of the byte at this offset of a file of the job event store was flipped.
     LogCorrupted { volume: Volume, path: String, offset: u64 },
+    /// A fault ended the leadership of whoever held it.
+    HaFault(HaFault),
     /// A fault of the scenario made an operation fail.
     DiskRefused { error: DiskError },
     /// These bytes of a file of the job event store are zeros since a crash of its machine.

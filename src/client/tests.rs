@@ -21,7 +21,7 @@ fn feed(client: &mut Client, event: Event) -> Vec<Effect> {
 }
 
 fn changed(result: Option<JobResult>) -> Event {
-    let leader = Some(LeaderInfo { process: ProcessId::JobManager, token: FencingToken(1) });
+    let leader = Some(LeaderInfo { process: ProcessId::JOB_MANAGER, token: FencingToken(1) });
     Event::Message { from: Address::HIGH_AVAILABILITY, message: LeaderChanged { leader, result }.into() }
 }
 

@@ -8,7 +8,7 @@ use super::state::{HaRecord, HaState};
 
 const FORMAT: Format = Format {
     magic: *b"RVNTHAJL",
-    version: 2,
+    version: 3,
     file: "a journal of the high-availability service",
     payload: "a record of the high-availability service",
 };
@@ -65,7 +65,7 @@ mod tests {
         let mut bytes = begin(NUMBER, &state);
         let mut ends = vec![bytes.len()];
         for n in 0..records as u64 {
-            let record = state.granted(ProcessId::JobManager, SessionId(n));
+            let record = state.granted(ProcessId::JOB_MANAGER, SessionId(n));
             state.apply(&record);
             encode(NUMBER, n + 1, &record, &mut bytes);
             ends.push(bytes.len());
@@ -118,7 +118,7 @@ mod tests {
     fn another_version_is_refused() {
         let (mut bytes, ..) = file(1);
         bytes[8] = 9;
-        let what = "format version 9, this program reads version 2".to_owned();
+        let what = "format version 9, this program reads version 3".to_owned();
         assert_eq!(decode(NUMBER, &bytes), Err(Damage { offset: 8, what }));
     }
 

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use crate::actor::{Actor, Boot, Event, ExitStatus, Outbox, Time, TimerId};
 use crate::disk::{DiskError, DiskResult};
-use crate::ids::{ActorId, Address, FencingToken, ProcessId, SessionId};
+use crate::ids::{Address, FencingToken, ProcessId, SessionId};
 use crate::message::{
     CommitDecided, Fenced, JobOutcome, JobRecorded, JobResultRecorded, LeaderChanged, LeadershipGranted,
-    LeadershipRevoked, Message,
+    LeadershipRevoked, Message, RevokeLeadership,
 };
 use crate::note::Note;
 
@@ -116,6 +116,14 @@ impl HighAvailability {
                 }
                 Some(HaRecord::Watching { watcher: watch.watcher, session: watch.session })
             }
+            Message::RevokeLeadership(revoke) => {
+                let leader = self.state.leader?;
+                let next = if revoke.successor { self.contenders.pop_front() } else { None };
+                Some(match next {
+                    Some(next) => self.state.granted(next.process, next.session),
+                    None => HaRecord::LeaseEnded { token: leader.token },
+                })
+            }
             Message::RenewLease(renew) => {
                 if !self.state.leads(renew.token) {
                     out.send(from, LeadershipRevoked { token: renew.token });
@@ -219,17 +227,17 @@ impl HighAvailability {
                 self.heard = now;
                 out.set_timer(LEASE, now + self.session_timeout);
                 if let Some(leader) = self.state.leader {
-                    let to = match request {
-                        Request::Message { from, .. } => from,
-                        Request::CheckLease | Request::Elect => master_of(process),
-                    };
-                    self.grant(to, leader, out);
+                    if let Some(before) = before.filter(|before| before.process != process && tells(&request))
+                    {
+                        out.send(Address::master(before.process), LeadershipRevoked { token: before.token });
+                    }
+                    self.grant(Address::master(process), leader, out);
                 }
                 self.tell_watchers(out);
             }
             HaRecord::LeaseEnded { token } => {
-                if let Some(leader) = before {
-                    out.send(master_of(leader.process), LeadershipRevoked { token });
+                if let Some(leader) = before.filter(|_| tells(&request)) {
+                    out.send(Address::master(leader.process), LeadershipRevoked { token });
                 }
                 self.tell_watchers(out);
                 self.waiting.push_front(Request::Elect);
@@ -388,8 +396,12 @@ impl HighAvailability {
     }
 }
 
-const fn master_of(process: ProcessId) -> Address {
-    Address::new(process, ActorId::Master)
+/// Whether a leader that does not lead any more by this request is told.
+const fn tells(request: &Request) -> bool {
+    !matches!(
+        request,
+        Request::Message { message: Message::RevokeLeadership(RevokeLeadership { notice: false, .. }), .. }
+    )
 }
 
 fn warn(out: &mut Outbox, text: &str) {

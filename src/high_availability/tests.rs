@@ -129,7 +129,7 @@ impl Bench {
     }
 
     fn contend(&mut self, session: u64) -> Vec<(Address, Message)> {
-        self.tell(MASTER, Contend { session: SessionId(session), process: ProcessId::JobManager })
+        self.tell(MASTER, Contend { session: SessionId(session), process: ProcessId::JOB_MANAGER })
     }
 
     fn token(&mut self, session: u64) -> u64 {
@@ -223,7 +223,7 @@ fn watchers_hear_of_each_leader_after_the_leader_itself_also_over_a_restart() {
     assert_eq!(bench.tell(WATCHER, watch.clone()), [(WATCHER, changed(None, None))]);
     let sent = bench.contend(10);
     assert!(matches!(sent[0], (MASTER, Message::LeadershipGranted(_))), "{sent:?}");
-    let jm = ProcessId::JobManager;
+    let jm = ProcessId::JOB_MANAGER;
     assert_eq!(sent[1..], [(WATCHER, changed(Some((jm, 1)), None))]);
     assert_eq!(bench.tell(WATCHER, watch), [(WATCHER, changed(Some((jm, 1)), None))]);
     let mut bench = bench.restart();
@@ -235,7 +235,7 @@ fn another_process_waits_until_the_lease_of_the_leader_ends() {
     let mut bench = fresh();
     bench.tell(WATCHER, WatchLeader { watcher: WATCHER, session: SessionId(5) });
     bench.contend(10);
-    let other = Address::new(OTHER, ActorId::Master);
+    let other = Address::new(OTHER, crate::ids::ActorId::Master);
     assert_eq!(bench.tell(other, Contend { session: SessionId(20), process: OTHER }), []);
     // The leader renews twice, then is silent for the session timeout of 60 s.
     assert_eq!(bench.pass(40), []);
@@ -352,7 +352,7 @@ fn the_result_is_told_to_watchers_and_to_later_contenders() {
         sent,
         [
             (MASTER, JobResultRecorded { token, outcome }.into()),
-            (WATCHER, changed(Some((ProcessId::JobManager, 1)), clean.clone()))
+            (WATCHER, changed(Some((ProcessId::JOB_MANAGER, 1)), clean.clone()))
         ]
     );
     // The first outcome is final.
@@ -388,7 +388,7 @@ fn a_new_file_that_was_not_completed_is_passed_over() {
     let mut bench = fresh();
     bench.token(10);
     let mut files = bench.files.clone();
-    files.insert("default/ha/journal.2".to_owned(), b"RVNTHAJL\x02".to_vec());
+    files.insert("default/ha/journal.2".to_owned(), b"RVNTHAJL\x03".to_vec());
     let mut bench = Bench::start(files);
     assert_eq!(bench.token(11), 2);
     assert_eq!(bench.newest(), "default/ha/journal.3");
@@ -433,4 +433,68 @@ fn after_a_failed_write_the_request_is_served_from_a_new_file() {
         assert!(matches!(&sent[0].1, Message::LeadershipGranted(g) if g.token.0 == 2), "{broken}: {sent:?}");
         assert_eq!(bench.restart().token(12), 3, "{broken}");
     }
+}
+
+/// A second JobManager that wants to lead while the first one does.
+fn with_standby() -> Bench {
+    let mut bench = Bench::start(BTreeMap::new());
+    assert_eq!(bench.token(1), 1);
+    bench.tell(WATCHER, WatchLeader { watcher: WATCHER, session: SessionId(5) });
+    let standby = ProcessId::JobManager(2);
+    let contend = Contend { session: SessionId(2), process: standby };
+    assert!(bench.tell(Address::master(standby), contend).is_empty());
+    bench
+}
+
+/// What is said of leaders: to the old one, to the new one, and to whoever watches.
+fn said(sent: &[(Address, Message)]) -> Vec<String> {
+    let line = |(to, message): &(Address, Message)| match message {
+        Message::LeadershipRevoked(revoked) => format!("{to}: not {}", revoked.token),
+        Message::LeadershipGranted(granted) => format!("{to}: {}", granted.token),
+        Message::LeaderChanged(changed) => {
+            let leader =
+                changed.leader.map_or_else(|| "nobody".to_owned(), |leader| leader.token.to_string());
+            format!("{to}: {leader} leads")
+        }
+        other => panic!("{other:?}"),
+    };
+    sent.iter().map(line).collect()
+}
+
+#[test]
+fn a_leadership_that_is_revoked_goes_to_the_standby_after_nobody_led() {
+    let sent = with_standby().tell(WATCHER, RevokeLeadership { successor: false, notice: true });
+    assert_eq!(
+        said(&sent),
+        [
+            "job-manager:master: not 1",
+            "task-manager-1:executor: nobody leads",
+            "job-manager-2:master: 2",
+            "task-manager-1:executor: 2 leads"
+        ]
+    );
+}
+
+#[test]
+fn a_leader_is_changed_at_once_and_the_old_one_is_told_or_not() {
+    let change = |notice| said(&with_standby().tell(WATCHER, RevokeLeadership { successor: true, notice }));
+    let new = ["job-manager-2:master: 2", "task-manager-1:executor: 2 leads"];
+    assert_eq!(change(false), new);
+    assert_eq!(change(true), [&["job-manager:master: not 1"], &new[..]].concat());
+}
+
+#[test]
+fn an_old_leader_that_was_not_told_learns_of_it_when_it_renews_its_lease() {
+    let mut bench = with_standby();
+    bench.tell(WATCHER, RevokeLeadership { successor: true, notice: false });
+    let sent = bench.tell(MASTER, RenewLease { token: FencingToken(1) });
+    assert_eq!(said(&sent), ["job-manager:master: not 1"]);
+    assert!(bench.tell(WATCHER, RenewLease { token: FencingToken(2) }).is_empty());
+}
+
+#[test]
+fn without_a_leader_there_is_nothing_to_revoke() {
+    let mut bench = Bench::start(BTreeMap::new());
+    assert!(bench.tell(WATCHER, RevokeLeadership { successor: true, notice: true }).is_empty());
+    assert_eq!(bench.token(1), 1);
 }

@@ -48,6 +48,8 @@ const CLEAR_TRIES: u32 = 3;
 /// The writer actor of a JobManager process.
 #[derive(Debug)]
 pub struct JobEventWriter {
+    /// The JobMaster of this process.
+    master: Address,
     config: Configuration,
     token: FencingToken,
     fingerprint: u64,
@@ -136,6 +138,7 @@ impl JobEventWriter {
     pub fn new(boot: &Boot) -> Self {
         Self {
             config: boot.config.clone(),
+            master: Address::master(boot.process),
             token: FencingToken::default(),
             fingerprint: 0,
             state: State::Closed,
@@ -244,7 +247,7 @@ impl JobEventWriter {
         let FileState::Flushing { last: sequence, cut } = writing.file else { return };
         writing.file = if cut { FileState::Closing } else { FileState::Idle };
         out.note(Note::EventsDurable { token: self.token, sequence });
-        out.send(Address::MASTER, JobEventsDurable { token: self.token, sequence });
+        out.send(self.master, JobEventsDurable { token: self.token, sequence });
         if cut {
             let path = self.current();
             return self.disk(Step::Close, DiskOp::Close { path }, out);
@@ -269,9 +272,9 @@ impl JobEventWriter {
                 match replay {
                     Some(replay) => {
                         self.begun = true;
-                        out.send(Address::MASTER, JobEventStoreOpened { token, replay });
+                        out.send(self.master, JobEventStoreOpened { token, replay });
                     }
-                    None => out.send(Address::MASTER, JobEventStoreRecovered { token }),
+                    None => out.send(self.master, JobEventStoreRecovered { token }),
                 }
             }
             State::Writing(writing) => {
@@ -293,7 +296,7 @@ impl JobEventWriter {
         out.set_timer(RETRY, now + self.config.registration_retry);
         if std::mem::take(&mut self.trusted) {
             let failure = StoreFailure { message };
-            out.send(Address::MASTER, JobEventStoreFailed { token: self.token, failure });
+            out.send(self.master, JobEventStoreFailed { token: self.token, failure });
         }
     }
 
@@ -347,7 +350,7 @@ impl JobEventWriter {
     fn cleared(&mut self, out: &mut Outbox) {
         if matches!(self.state, State::Clearing { left: 0, .. }) {
             self.state = State::Ended;
-            out.send(Address::MASTER, JobEventsCleared {});
+            out.send(self.master, JobEventsCleared {});
         }
     }
 

@@ -209,7 +209,7 @@ impl JobMaster {
         for process in self.workers.processes() {
             out.send(Address::worker(process), JobTerminated { token: self.token });
         }
-        out.send(Address::WRITER, ClearJobEvents {});
+        out.send(self.writer(), ClearJobEvents {});
         out.note(Note::JobEnded { outcome });
     }
 }

@@ -74,7 +74,7 @@ impl JobMaster {
             let opening = now + self.boot.config.registration_retry;
             out.set_timer(RECOVERY_TIMEOUT, self.recovery_until.max(opening));
             let fingerprint = self.log_fingerprint();
-            out.send(Address::WRITER, OpenJobEventStore { token: self.token, fingerprint });
+            out.send(self.writer(), OpenJobEventStore { token: self.token, fingerprint });
         } else {
             self.store_opened(now, &Arc::default(), out);
         }

@@ -157,6 +157,11 @@ impl JobMaster {
         }
     }
 
+    /// The writer of this process's job event store.
+    const fn writer(&self) -> Address {
+        Address::writer(self.boot.process)
+    }
+
     fn is_planted(&self, bug: PlantedBug) -> bool {
         is_planted(&self.boot.config, bug)
     }
@@ -199,7 +204,7 @@ impl JobMaster {
     fn message(&mut self, now: Time, from: Address, message: Message, out: &mut Outbox) {
         match from.actor {
             ActorId::HighAvailability => self.high_availability_said(now, message, out),
-            ActorId::Writer if from == Address::WRITER => self.writer_said(now, message, out),
+            ActorId::Writer if from == self.writer() => self.writer_said(now, message, out),
             _ => self.worker_said(now, from, message, out),
         }
     }

@@ -99,14 +99,14 @@ impl JobMaster {
             self.recording.last += 1;
             let sequence = self.recording.last;
             if !self.recording.fails() {
-                out.send(Address::WRITER, WriteJobEvent { sequence, event: Arc::new(event), cut });
+                out.send(self.writer(), WriteJobEvent { sequence, event: Arc::new(event), cut });
             }
         }
         self.recording.last
     }
 
-    pub(super) fn flush_events(out: &mut Outbox) {
-        out.send(Address::WRITER, FlushJobEvents {});
+    pub(super) fn flush_events(&self, out: &mut Outbox) {
+        out.send(self.writer(), FlushJobEvents {});
     }
 
     /// Releases partitions once the event of `sequence` is durable, or at once if nothing is
@@ -202,7 +202,7 @@ impl JobMaster {
         self.snapshots.covered(now);
         let event = self.base();
         self.record_event(event, out);
-        Self::flush_events(out);
+        self.flush_events(out);
     }
 
     /// All that counts now.

@@ -166,7 +166,7 @@ impl JobMaster {
         if self.recording.is_durable(sequence) {
             self.run(now, out);
         } else {
-            Self::flush_events(out);
+            self.flush_events(out);
             self.enter(Phase::LoggingRecovery { sequence }, out);
             out.set_timer(RECOVERY_TIMEOUT, now + self.boot.config.previous_worker_recovery_timeout);
         }

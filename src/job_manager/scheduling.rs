@@ -164,6 +164,7 @@ impl JobMaster {
         });
         TaskDeploymentDescriptor {
             token: self.token,
+            job_manager: self.boot.process,
             job: Arc::clone(&self.record),
             attempt,
             parallelism,

@@ -205,7 +205,7 @@ mod tests {
         let job = JobArguments { name: job.to_owned(), arguments: vec![] };
         let checked = check(&config, &program().build(&job).unwrap(), volumes).err();
         config.job = Some(job);
-        let (process, session, volumes) = (ProcessId::JobManager, SessionId(1), volumes.to_vec());
+        let (process, session, volumes) = (ProcessId::JOB_MANAGER, SessionId(1), volumes.to_vec());
         let master = JobMaster::new(&Boot { process, session, config, volumes }, &program());
         assert_eq!(master.err(), checked, "the process says the same");
         checked

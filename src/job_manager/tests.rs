@@ -163,7 +163,7 @@ impl Fixture {
         for (key, value) in options {
             config.set(key, value).unwrap();
         }
-        let boot = Boot { process: ProcessId::JobManager, session: SessionId(3), config, volumes: vec![] };
+        let boot = Boot { process: ProcessId::JOB_MANAGER, session: SessionId(3), config, volumes: vec![] };
         let record = JobRecord { name: "two".to_owned(), arguments: vec![], fingerprint: 1 };
         let master = JobMaster::with_graph(&boot, record, graph);
         Self { master, now: Time(0), effects: Vec::new() }

@@ -30,6 +30,6 @@ pub fn boot(process: ProcessId, config: Configuration) -> Boot {
 pub fn check_job(program: &Program, config: &Configuration, job: &JobArguments) -> Result<(), String> {
     let graph = program.build(job).map_err(|error| error.to_string())?;
     let anywhere = Path::new("");
-    let volumes = volumes(ProcessId::JobManager, anywhere, Some(anywhere), None);
+    let volumes = volumes(ProcessId::JOB_MANAGER, anywhere, Some(anywhere), None);
     submission::check(config, &graph, &volumes.into_keys().collect::<Vec<_>>())
 }

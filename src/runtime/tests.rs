@@ -28,7 +28,7 @@ const BURST: u64 = 20;
 impl Engine for Toys {
     fn actor_ids(&self, process: ProcessId) -> &'static [ActorId] {
         match process {
-            ProcessId::JobManager => &[ActorId::Master],
+            ProcessId::JOB_MANAGER => &[ActorId::Master],
             ProcessId::TaskManager(_) => &[ActorId::Executor],
             _ => &[],
         }
@@ -149,11 +149,11 @@ async fn processes_find_each_other_and_messages_survive_a_new_session() {
     let directory = Directory::new("toys");
     let ha = RunningProcess::start(options(ProcessId::HighAvailability, 1, &directory, None)).await.unwrap();
     let at = Some(ha.endpoint());
-    let first = RunningProcess::start(options(ProcessId::JobManager, 2, &directory, at)).await.unwrap();
+    let first = RunningProcess::start(options(ProcessId::JOB_MANAGER, 2, &directory, at)).await.unwrap();
     let caller = RunningProcess::start(options(ProcessId::TaskManager(1), 3, &directory, at)).await.unwrap();
     tokio::time::sleep(Duration::from_millis(20)).await;
     drop(first);
-    let second = RunningProcess::start(options(ProcessId::JobManager, 4, &directory, at)).await.unwrap();
+    let second = RunningProcess::start(options(ProcessId::JOB_MANAGER, 4, &directory, at)).await.unwrap();
     assert_eq!(timeout(LONG, caller.ended()).await.expect("must end"), ExitStatus::Success);
     caller.shut_down().await;
     second.shut_down().await;
@@ -165,7 +165,7 @@ async fn a_recording_replays_to_the_same_effects_even_if_its_tail_is_torn() {
     let directory = Directory::new("recording");
     let ha = RunningProcess::start(options(ProcessId::HighAvailability, 1, &directory, None)).await.unwrap();
     let at = Some(ha.endpoint());
-    let echo = RunningProcess::start(options(ProcessId::JobManager, 2, &directory, at)).await.unwrap();
+    let echo = RunningProcess::start(options(ProcessId::JOB_MANAGER, 2, &directory, at)).await.unwrap();
     let caller = RunningProcess::start(options(ProcessId::TaskManager(1), 3, &directory, at)).await.unwrap();
     assert_eq!(timeout(LONG, caller.ended()).await.expect("must end"), ExitStatus::Success);
     let path = directory.0.join("record/task-manager-1-0000000000000003/executor.rec");
@@ -199,7 +199,7 @@ async fn a_stranger_at_the_port_is_turned_away_and_disturbs_nobody() {
         assert!(read.is_err() || rest.is_empty());
     }
     let at = Some(ha.endpoint());
-    let echo = RunningProcess::start(options(ProcessId::JobManager, 2, &directory, at)).await.unwrap();
+    let echo = RunningProcess::start(options(ProcessId::JOB_MANAGER, 2, &directory, at)).await.unwrap();
     echo.shut_down().await;
     ha.shut_down().await;
 }
@@ -208,12 +208,12 @@ async fn a_stranger_at_the_port_is_turned_away_and_disturbs_nobody() {
 async fn wrong_addresses_are_errors_that_name_them() {
     let directory = Directory::new("addresses");
     let ha = RunningProcess::start(options(ProcessId::HighAvailability, 1, &directory, None)).await.unwrap();
-    let mut taken = options(ProcessId::JobManager, 2, &directory, Some(ha.endpoint()));
+    let mut taken = options(ProcessId::JOB_MANAGER, 2, &directory, Some(ha.endpoint()));
     taken.listen = ha.endpoint();
     let error = RunningProcess::start(taken).await.err().unwrap().to_string();
     assert!(error.contains(&format!("cannot listen on {}", ha.endpoint())), "{error}");
     // A process that is reached, but is not the high-availability process.
-    let other = RunningProcess::start(options(ProcessId::JobManager, 3, &directory, Some(ha.endpoint())))
+    let other = RunningProcess::start(options(ProcessId::JOB_MANAGER, 3, &directory, Some(ha.endpoint())))
         .await
         .unwrap();
     let mut wrong = options(ProcessId::TaskManager(1), 4, &directory, Some(other.endpoint()));
@@ -229,8 +229,8 @@ async fn a_second_process_of_a_name_is_refused_while_the_first_lives() {
     let directory = Directory::new("second");
     let ha = RunningProcess::start(options(ProcessId::HighAvailability, 1, &directory, None)).await.unwrap();
     let at = Some(ha.endpoint());
-    let first = RunningProcess::start(options(ProcessId::JobManager, 2, &directory, at)).await.unwrap();
-    let second = RunningProcess::start(options(ProcessId::JobManager, 3, &directory, at)).await;
+    let first = RunningProcess::start(options(ProcessId::JOB_MANAGER, 2, &directory, at)).await.unwrap();
+    let second = RunningProcess::start(options(ProcessId::JOB_MANAGER, 3, &directory, at)).await;
     let error = second.err().expect("must be refused");
     let expected = format!("job-manager is already running at {} (session ", first.endpoint());
     assert!(matches!(error, StartError::Occupied(_)) && error.to_string().starts_with(&expected), "{error}");
@@ -238,7 +238,7 @@ async fn a_second_process_of_a_name_is_refused_while_the_first_lives() {
     let caller = RunningProcess::start(options(ProcessId::TaskManager(1), 4, &directory, at)).await.unwrap();
     assert_eq!(timeout(LONG, caller.ended()).await.expect("must end"), ExitStatus::Success);
     first.shut_down().await;
-    let third = RunningProcess::start(options(ProcessId::JobManager, 5, &directory, at)).await.unwrap();
+    let third = RunningProcess::start(options(ProcessId::JOB_MANAGER, 5, &directory, at)).await.unwrap();
     third.shut_down().await;
     caller.shut_down().await;
     ha.shut_down().await;
@@ -321,7 +321,7 @@ struct Busy(Arc<AtomicBool>);
 impl Engine for Busy {
     fn actor_ids(&self, process: ProcessId) -> &'static [ActorId] {
         match process {
-            ProcessId::JobManager => &[ActorId::Master, ActorId::Writer],
+            ProcessId::JOB_MANAGER => &[ActorId::Master, ActorId::Writer],
             ProcessId::TaskManager(_) => &[ActorId::Executor],
             _ => &[],
         }
@@ -399,7 +399,7 @@ async fn an_actor_that_is_busy_takes_no_room_from_its_neighbours() {
     };
     let ha = RunningProcess::start(options(ProcessId::HighAvailability, 1, None)).await.unwrap();
     let at = Some(ha.endpoint());
-    let busy = RunningProcess::start(options(ProcessId::JobManager, 2, at)).await.unwrap();
+    let busy = RunningProcess::start(options(ProcessId::JOB_MANAGER, 2, at)).await.unwrap();
     let flood = RunningProcess::start(options(ProcessId::TaskManager(1), 3, at)).await.unwrap();
     let end = timeout(LONG, flood.ended()).await;
     release.store(true, Ordering::SeqCst);

@@ -60,7 +60,7 @@ impl Shared {
             sort_memory: SortMemory::of(config),
             inputs: Inputs::new(&task.inputs, config.buffers_per_gate),
             outputs: Outputs::new(here, &task.outputs, config.segment_size.0),
-            splits: Splits::default(),
+            splits: Splits::new(Address::master(task.job_manager)),
             committables: Vec::new(),
             accumulators: BTreeMap::new(),
             records: IoMetrics::default(),
@@ -106,8 +106,10 @@ impl OpIds {
 }
 
 /// The splits that the coordinator assigned to this reader.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Splits {
+    /// The JobMaster that deployed the task.
+    coordinator: Address,
     queue: VecDeque<SourceSplit>,
     received: BTreeSet<u32>,
     requested: bool,
@@ -115,6 +117,11 @@ pub(super) struct Splits {
 }
 
 impl Splits {
+    pub fn new(coordinator: Address) -> Self {
+        let (queue, received) = (VecDeque::new(), BTreeSet::new());
+        Self { coordinator, queue, received, requested: false, no_more: false }
+    }
+
     pub fn poll_next(&mut self, attempt: ExecutionAttemptId, out: &mut Outbox) -> Poll<Option<SourceSplit>> {
         if let Some(split) = self.queue.pop_front() {
             return Poll::Ready(Some(split));
@@ -131,7 +138,7 @@ impl Splits {
     pub fn request(&mut self, attempt: ExecutionAttemptId, out: &mut Outbox) {
         self.requested = true;
         let received = self.received.len() as u32;
-        out.send(Address::MASTER, RequestSplit { attempt, received });
+        out.send(self.coordinator, RequestSplit { attempt, received });
     }
 
     /// While an answer is outstanding: how many splits were received before.

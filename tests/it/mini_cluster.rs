@@ -232,7 +232,7 @@ fn clusters_run_beside_each_other_and_one_may_run_again() {
         for run in runs {
             let result = run.join().expect("no panic").unwrap();
             assert_eq!(result.collected::<i64>("numbers").unwrap().len(), 9);
-            assert!(result.restarts().get(&ProcessId::JobManager).is_none());
+            assert!(result.restarts().get(&ProcessId::JOB_MANAGER).is_none());
         }
     });
 }

@@ -18,7 +18,7 @@ use crate::scenario::Fault;
 pub fn bench(file: &Path, seconds: u64, program: &Arc<Program>) -> CliResult {
     let scenario = load(file, program)?;
     let mut collecting = options();
-    collecting.collect_points = Some(ProcessId::JobManager);
+    collecting.collect_points = Some(ProcessId::JOB_MANAGER);
     let points = crate::run::run(&scenario, program, &collecting).detail.points;
     if points.is_empty() {
         return Err("the JobManager passes no crash point in this scenario".to_owned().into());

@@ -89,7 +89,7 @@ fn last_seed(first: u64, seeds: u64) -> Result<u64, String> {
 /// Where the JobManager dies under a seed: at one of its first sixty events.
 fn crash_of(seed: u64) -> CrashPoint {
     CrashPoint {
-        process: ProcessId::JobManager,
+        process: ProcessId::JOB_MANAGER,
         incarnation: 1,
         at: PointAt::Number { actor: ActorId::Master, event: 1 + seed % 60 * 7 % 60, effect: 0 },
     }

@@ -144,6 +144,7 @@ fn step(event: &TraceEvent) -> Option<String> {
         TraceKind::ClockChanged { fault: Some(fault), .. } => fault.to_string(),
         TraceKind::CancelReached => "told to cancel the job".to_owned(),
         TraceKind::Started if event.incarnation > 1 => "started again".to_owned(),
+        TraceKind::HaFault(fault) => fault.to_string(),
         TraceKind::DiskRefused { error } => error.to_string(),
         TraceKind::LogZeroed { volume, path, from, to } => {
             format!("bytes {from} to {to} of {volume}:{path} are zeros")

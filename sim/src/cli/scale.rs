@@ -76,7 +76,7 @@ pub fn measure(args: &MeasureArgs, program: &Arc<Program>) -> CliResult {
     let mut scenario = scenario(args.subtasks)?;
     scenario.check(program).map_err(|error| error.to_string())?;
     if let Some(at) = args.crash_at {
-        let action = Action::Crash { process: ProcessId::JobManager, machine: false };
+        let action = Action::Crash { process: ProcessId::JOB_MANAGER, machine: false };
         scenario.faults.push(Fault { at: Trigger::Time(Time(at)), action, restart_after: None });
     }
     let begin = Instant::now();
@@ -108,7 +108,7 @@ fn figures(outcome: &RunOutcome) -> Figures {
     for event in &outcome.trace {
         match &event.what {
             TraceKind::LogAppended { bytes, .. } => add("log", bytes.len() as u64),
-            TraceKind::Started if event.process == ProcessId::JobManager && event.incarnation == 2 => {
+            TraceKind::Started if event.process == ProcessId::JOB_MANAGER && event.incarnation == 2 => {
                 started = Some(event.time);
             }
             TraceKind::Note(Note::JobStatusChanged { status: JobStatus::Running, .. }) => {

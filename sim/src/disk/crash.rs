@@ -193,7 +193,7 @@ mod tests {
 
     use super::*;
 
-    const KEY: (Volume, ProcessId) = (Volume::Local, ProcessId::JobManager);
+    const KEY: (Volume, ProcessId) = (Volume::Local, ProcessId::JOB_MANAGER);
 
     fn volume(actions: &[DiskOp]) -> VolumeImage {
         let mut image = VolumeImage::default();

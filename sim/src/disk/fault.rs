@@ -260,7 +260,7 @@ mod tests {
         assert_eq!(disks.take_struck(), []);
         assert!(do_for(&mut disks, Purpose::Sink, append()).0.is_ok(), "it is for another purpose");
         assert!(perform(&mut disks, append()).is_err());
-        assert_eq!(disks.take_struck(), [(7, ProcessId::JobManager)]);
+        assert_eq!(disks.take_struck(), [(7, ProcessId::JOB_MANAGER)]);
         assert!(perform(&mut disks, append()).is_ok());
     }
 

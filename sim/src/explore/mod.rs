@@ -151,7 +151,7 @@ impl Schedule {
     fn new(scenario: &Scenario, seed: u64, program: &Arc<Program>, judge: &Judge) -> Self {
         let mut scenario = scenario.clone();
         scenario.schedule.seed = seed;
-        let collecting = RunOptions { collect_points: Some(ProcessId::JobManager), ..RunOptions::default() };
+        let collecting = RunOptions { collect_points: Some(ProcessId::JOB_MANAGER), ..RunOptions::default() };
         let base = run(&scenario, program, &collecting);
         let broken = judge.judge(&base).err();
         let points = base.detail.points.into_iter().map(|found| found.point).collect();

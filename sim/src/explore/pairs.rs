@@ -29,7 +29,7 @@ pub fn of<'a>(singles: &[Case<'a>], program: &Arc<Program>, threads: usize, mach
 }
 
 fn second_points(single: &Case<'_>, program: &Arc<Program>, machine: bool) -> Vec<CrashPoint> {
-    let collecting = RunOptions { collect_points: Some(ProcessId::JobManager), ..RunOptions::default() };
+    let collecting = RunOptions { collect_points: Some(ProcessId::JOB_MANAGER), ..RunOptions::default() };
     let outcome = run(&single.scenario(machine), program, &collecting);
     let crashed = single.crashes.iter().map(|point| point.incarnation).max().unwrap_or(0);
     let points = outcome.detail.points.into_iter().map(|found| found.point);

@@ -50,6 +50,7 @@ impl Patience {
 /// A leader's time in office.
 #[derive(Clone, Copy, Debug)]
 pub struct Leader {
+    pub process: ProcessId,
     pub token: FencingToken,
     pub acquired: usize,
     /// Where its predecessor's memory was lost; `acquired` if there was none.
@@ -164,9 +165,7 @@ impl<'a> History<'a> {
 
     /// What passed for a leader between two trace events.
     fn leader_waited(&self, leader: &Leader, from: usize, until: usize) -> Duration {
-        let process =
-            self.outcome.trace.get(leader.acquired).map_or(ProcessId::JobManager, |event| event.process);
-        self.waited(process, from, until)
+        self.waited(leader.process, from, until)
     }
 
     /// Whether the leader waited for partitions as long as it has to, and this TaskManager had not

@@ -60,11 +60,15 @@ struct Index<'a> {
 
 impl<'a> Index<'a> {
     fn event(&mut self, at: usize, event: &'a TraceEvent) {
+        let is_elected = matches!(event.what, TraceKind::Note(Note::LeadershipAcquired { .. }));
+        if matches!(event.process, ProcessId::JobManager(_)) && !is_elected && !self.may_lead(event.process) {
+            return; // What one says that another leader has replaced does not count: S9 sees to that.
+        }
         match &event.what {
             TraceKind::Note(note) => self.note(at, event, note),
             TraceKind::CancelReached => self.history.cancels.push(at),
             TraceKind::Crashed { .. } | TraceKind::Exited { .. } => match event.process {
-                ProcessId::JobManager => {
+                ProcessId::JobManager(_) => {
                     if matches!(event.what, TraceKind::Crashed { .. }) {
                         self.history.crashes.push(at);
                     }
@@ -84,6 +88,11 @@ impl<'a> Index<'a> {
         }
     }
 
+    /// Whether the process is the leader, or nobody is.
+    fn may_lead(&self, process: ProcessId) -> bool {
+        self.history.leaders.last().is_none_or(|leader| leader.process == process || leader.until != END)
+    }
+
     fn note(&mut self, at: usize, event: &TraceEvent, note: &'a Note) {
         let history = &mut self.history;
         match note {
@@ -93,6 +102,7 @@ impl<'a> Index<'a> {
                 }
                 let lost = self.history.leaders.last().map_or(at, |leader| leader.until);
                 self.history.leaders.push(Leader {
+                    process: event.process,
                     token: *token,
                     acquired: at,
                     lost,

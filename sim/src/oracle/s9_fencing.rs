@@ -1,29 +1,56 @@
-//! S9: once a newer leader has acted, nothing is decided under an older token, and tokens rise.
+//! S9: tokens rise from leader to leader, no process decides under an older token than one it has acted
+//! under, and no worker that follows a leader starts a task of an older one. (What a leader that does
+//! not know yet that it was replaced says to itself is no effect.)
 
-use revenant::ids::FencingToken;
+use std::collections::BTreeMap;
+
+use revenant::ids::{FencingToken, ProcessId};
 use revenant::note::Note;
 
 use super::{History, Violation};
 use crate::trace::TraceKind;
 
 pub fn check(history: &History) -> Result<(), Violation> {
-    let mut current: Option<FencingToken> = None;
+    let mut newest: Option<FencingToken> = None;
+    let mut leads: BTreeMap<ProcessId, FencingToken> = BTreeMap::new();
+    let mut follows: BTreeMap<ProcessId, FencingToken> = BTreeMap::new();
     for (at, event) in history.outcome.trace.iter().enumerate() {
         let TraceKind::Note(note) = &event.what else { continue };
-        if let Note::LeadershipAcquired { token } = note
-            && current.is_some_and(|current| *token <= current)
-        {
-            let message =
-                format!("leadership under token {token} after token {}", current.unwrap_or_default());
-            return Err(history.violation("S9", at, message));
+        let fail = |message| Err(history.violation("S9", at, message));
+        match note {
+            Note::LeadershipAcquired { token } => {
+                if newest.is_some_and(|newest| *token <= newest) {
+                    return fail(format!(
+                        "leadership under token {token} after token {}",
+                        newest.unwrap_or_default()
+                    ));
+                }
+                newest = Some(*token);
+            }
+            Note::TaskManagerRegistered { process } => {
+                if let Some(&token) = leads.get(&event.process) {
+                    let follows = follows.entry(*process).or_default();
+                    *follows = token.max(*follows);
+                }
+            }
+            Note::TaskStarted { attempt } => {
+                let token = follows.entry(event.process).or_default();
+                if attempt.epoch < *token {
+                    return fail(format!(
+                        "{} started {attempt}, though it followed token {token}",
+                        event.process
+                    ));
+                }
+                *token = attempt.epoch;
+            }
+            _ => {}
         }
         let Some(token) = token_of(note) else { continue };
-        match current {
-            Some(newest) if token < newest => {
-                let message = format!("token {token} decided after a leader with token {newest}: {note:?}");
-                return Err(history.violation("S9", at, message));
+        match leads.insert(event.process, token) {
+            Some(newer) if token < newer => {
+                return fail(format!("token {token} decided after a leader with token {newer}: {note:?}"));
             }
-            _ => current = Some(token),
+            _ => {}
         }
     }
     Ok(())

@@ -142,7 +142,7 @@ impl Story {
     }
 
     pub fn note(&mut self, note: Note) -> &mut Self {
-        self.push(ProcessId::JobManager, TraceKind::Note(note))
+        self.push(ProcessId::JOB_MANAGER, TraceKind::Note(note))
     }
 
     /// A leader comes and writes the first record of its epoch.
@@ -178,7 +178,7 @@ impl Story {
         if let Some(file) = self.logs.get_mut(&epoch).and_then(|log| log.files.last_mut()) {
             file.extend_from_slice(&bytes);
         }
-        self.push(ProcessId::JobManager, TraceKind::LogAppended { volume: Volume::Ha, path, bytes });
+        self.push(ProcessId::JOB_MANAGER, TraceKind::LogAppended { volume: Volume::Ha, path, bytes });
     }
 
     pub fn unsynced(&mut self, epoch: u64, event: JobEvent) -> &mut Self {
@@ -201,19 +201,19 @@ impl Story {
     pub fn sync(&mut self, epoch: u64) -> &mut Self {
         let path = self.path(epoch);
         let length = self.log_length(epoch);
-        self.push(ProcessId::JobManager, TraceKind::LogSynced { volume: Volume::Ha, path, length })
+        self.push(ProcessId::JOB_MANAGER, TraceKind::LogSynced { volume: Volume::Ha, path, length })
     }
 
     /// A bit of the newest file is flipped.
     pub fn corrupt(&mut self, epoch: u64, offset: u64) -> &mut Self {
         let path = self.path(epoch);
-        self.push(ProcessId::JobManager, TraceKind::LogCorrupted { volume: Volume::Ha, path, offset })
+        self.push(ProcessId::JOB_MANAGER, TraceKind::LogCorrupted { volume: Volume::Ha, path, offset })
     }
 
     /// The disk does not work from now on.
     pub fn disk_fails(&mut self) -> &mut Self {
         let fault = DiskFault { purpose: Purpose::JobEvent, process: None, kind: DiskFaultKind::Fail };
-        self.push(ProcessId::JobManager, TraceKind::DiskFault(fault))
+        self.push(ProcessId::JOB_MANAGER, TraceKind::DiskFault(fault))
     }
 
     /// A leader that comes and reads nothing.
@@ -224,11 +224,11 @@ impl Story {
 
     pub fn after_crash(&mut self, epoch: u64, length: u64) -> &mut Self {
         let path = self.path(epoch);
-        self.push(ProcessId::JobManager, TraceKind::LogAfterCrash { volume: Volume::Ha, path, length })
+        self.push(ProcessId::JOB_MANAGER, TraceKind::LogAfterCrash { volume: Volume::Ha, path, length })
     }
 
     pub fn crash(&mut self) -> &mut Self {
-        self.push(ProcessId::JobManager, TraceKind::Crashed { point: None, machine: false })
+        self.push(ProcessId::JOB_MANAGER, TraceKind::Crashed { point: None, machine: false })
     }
 
     /// A shuffle service keeps the partition.
@@ -243,11 +243,11 @@ impl Story {
 
     /// The JobMaster is told to cancel the job.
     pub fn cancel(&mut self) -> &mut Self {
-        self.push(ProcessId::JobManager, TraceKind::CancelReached)
+        self.push(ProcessId::JOB_MANAGER, TraceKind::CancelReached)
     }
 
     pub fn exit(&mut self, failure: Option<&str>) -> &mut Self {
-        self.push(ProcessId::JobManager, TraceKind::Exited { failure: failure.map(str::to_owned) })
+        self.push(ProcessId::JOB_MANAGER, TraceKind::Exited { failure: failure.map(str::to_owned) })
     }
 
     /// A TaskManager crashes and comes back.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use madsim::runtime::Handle;
 use revenant::actor::{ExitStatus, Time};
 use revenant::ids::{ActorId, Address, ProcessId};
-use revenant::message::CancelJob;
+use revenant::message::{CancelJob, Message, RevokeLeadership};
 
 use super::world::{ProcessState, Shared};
 use crate::agenda::{Due, Entry, ProcessIndex};
@@ -25,10 +25,16 @@ impl Shared {
             }
             Action::Process(process) => return self.disturb(fault, process),
             Action::Clock(clock) => return self.change_clock(fault, clock),
+            Action::HighAvailability(ha) => {
+                let Some(process) = self.fires(fault, ProcessId::HighAvailability) else { return false };
+                self.world().trace(process, TraceKind::HaFault(ha));
+                let message = RevokeLeadership { successor: ha.successor, notice: ha.notice };
+                self.tell(process, ActorId::HighAvailability, message.into());
+            }
             Action::Disk(disk) => return self.break_disk(fault, disk),
             Action::CancelJob => {
                 let Some(client) = self.fires(fault, ProcessId::Client) else { return false };
-                self.cancel_job(client);
+                self.tell(client, ActorId::Client, CancelJob {}.into());
             }
         }
         true
@@ -73,7 +79,7 @@ impl Shared {
         }
         let Some(happening) = self.disks.lock().fault(disk) else { return false };
         world.fired[fault] = true;
-        let process = self.scenario.faults[fault].at.process().unwrap_or(ProcessId::JobManager);
+        let process = self.scenario.faults[fault].at.process().unwrap_or(ProcessId::JOB_MANAGER);
         let Some(process) = self.index_of(process) else { return false };
         world.record.fold(&("fault", fault as u64));
         world.trace(process, TraceKind::FaultFired { fault });
@@ -107,12 +113,12 @@ impl Shared {
         self.crash_together(process);
     }
 
-    /// Whoever runs the client tells it at once.
-    fn cancel_job(&self, client: ProcessIndex) {
+    /// Whoever runs the cluster tells an actor at once.
+    fn tell(&self, process: ProcessIndex, actor: ActorId, message: Message) {
         let from = Address::new(ProcessId::Client, ActorId::Client);
-        let due = Due::Message { from, sender: client, actor: ActorId::Client, message: CancelJob {}.into() };
+        let due = Due::Message { from, sender: process, actor, message };
         let now = self.world().now;
-        self.agenda.lock().push(now, 0, Entry { process: client, due });
+        self.agenda.lock().push(now, 0, Entry { process, due });
     }
 
     /// The process ends by itself.
@@ -165,7 +171,9 @@ impl Shared {
     /// How long the JobManager may wait for somebody who does not answer.
     fn longest_silence(&self) -> Duration {
         let config = &self.config;
-        config.heartbeat_timeout.max(config.registration_retry).max(config.session_timeout / 3)
+        let silence = config.heartbeat_timeout.max(config.registration_retry).max(config.session_timeout / 3);
+        // A standby learns of the end when it follows the leader that ended.
+        if self.scenario.cluster.job_managers > 1 { silence + config.session_timeout } else { silence }
     }
 
     /// By how much a fault slows operations of a disk: the JobManager's last ones may meet it.

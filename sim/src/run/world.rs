@@ -96,7 +96,10 @@ impl World {
 
     pub fn settled(&self, agenda: &mut AgendaState) -> bool {
         let unsettled = agenda.starts() > 0
-            || self.processes.iter().any(|process| process.id == ProcessId::JobManager && process.alive);
+            || self
+                .processes
+                .iter()
+                .any(|process| process.alive && matches!(process.id, ProcessId::JobManager(_)));
         let until = if unsettled { self.drain_until } else { self.settle_until };
         until <= self.now
             || (agenda.work == 0 && !unsettled)
@@ -193,9 +196,15 @@ impl Shared {
         self.options.engine
     }
 
-    /// The TaskManagers and shuffle services and three others: see [`Scenario::processes`].
+    /// See [`Scenario::processes`].
     pub const fn process_count(&self) -> usize {
-        3 + self.scenario.cluster.task_managers as usize + self.scenario.cluster.shuffle_services as usize
+        self.first_job_manager() + self.scenario.cluster.job_managers as usize
+    }
+
+    /// The HA service, the client, the TaskManagers and shuffle services come before.
+    const fn first_job_manager(&self) -> usize {
+        let cluster = &self.scenario.cluster;
+        2 + cluster.task_managers as usize + cluster.shuffle_services as usize
     }
 
     pub fn index_of(&self, process: ProcessId) -> Option<ProcessIndex> {
@@ -208,8 +217,12 @@ impl Shared {
             ProcessId::ShuffleService(n) if (1..=self.scenario.cluster.shuffle_services).contains(&n) => {
                 1 + self.scenario.cluster.task_managers as usize + n as usize
             }
-            ProcessId::TaskManager(_) | ProcessId::ShuffleService(_) => return None,
-            ProcessId::JobManager => self.process_count() - 1,
+            ProcessId::JobManager(n) if (1..=self.scenario.cluster.job_managers).contains(&n) => {
+                self.first_job_manager() + n as usize - 1
+            }
+            ProcessId::TaskManager(_) | ProcessId::ShuffleService(_) | ProcessId::JobManager(_) => {
+                return None;
+            }
         };
         Some(index)
     }
@@ -239,7 +252,7 @@ impl Shared {
             state.alive = true;
             state.paused = false;
             let (id, incarnation, node) = (state.id, state.incarnation, state.node);
-            if self.options.profile && id == ProcessId::JobManager && incarnation > 1 {
+            if self.options.profile && id == ProcessId::JOB_MANAGER && incarnation > 1 {
                 world.record.detail.profile.recovery_begins();
             }
             let now = world.now;

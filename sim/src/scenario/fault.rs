@@ -12,6 +12,7 @@ use super::clock_fault::{ClockFault, ClockFaultKind};
 use super::disk_fault::{DiskFault, DiskFaultKind};
 use super::duration::{RestartAfter, Span, text_form};
 use super::forms::{self, Form, listed};
+use super::ha_fault::HaFault;
 use super::process_fault::{ProcessFault, ProcessFaultKind};
 use crate::point::{CrashPoint, parse_incarnation};
 
@@ -125,6 +126,7 @@ pub enum Action {
     },
     Process(ProcessFault),
     Clock(ClockFault),
+    HighAvailability(HaFault),
     Disk(DiskFault),
     /// The client is told to cancel the job.
     CancelJob,
@@ -138,6 +140,7 @@ impl Action {
             Self::Process(fault) => Some(fault.process),
             Self::Clock(fault) => Some(fault.process),
             Self::CancelJob => Some(ProcessId::Client),
+            Self::HighAvailability(_) => Some(ProcessId::HighAvailability),
             Self::Disk(_) => None,
         }
     }
@@ -148,7 +151,7 @@ impl Action {
             Self::Process(fault) => matches!(fault.kind, ProcessFaultKind::Resume | ProcessFaultKind::Start),
             Self::Clock(fault) => matches!(fault.kind, ClockFaultKind::Heal),
             Self::Disk(fault) => matches!(fault.kind, DiskFaultKind::Heal),
-            Self::Crash { .. } | Self::CancelJob => false,
+            Self::Crash { .. } | Self::HighAvailability(_) | Self::CancelJob => false,
         }
     }
 
@@ -157,7 +160,9 @@ impl Action {
         match self {
             Self::Process(ProcessFault { kind: ProcessFaultKind::Pause, process }) => Some(process),
             Self::Process(_) | Self::Clock(_) => None,
-            Self::Crash { .. } | Self::CancelJob | Self::Disk(_) => self.process(),
+            Self::Crash { .. } | Self::CancelJob | Self::HighAvailability(_) | Self::Disk(_) => {
+                self.process()
+            }
         }
     }
 }
@@ -169,6 +174,7 @@ impl fmt::Display for Action {
             Self::Crash { process, machine: true } => write!(f, "crash machine of {process}"),
             Self::Process(fault) => fault.fmt(f),
             Self::Clock(fault) => fault.fmt(f),
+            Self::HighAvailability(fault) => fault.fmt(f),
             Self::Disk(fault) => fault.fmt(f),
             Self::CancelJob => f.write_str("cancel job"),
         }
@@ -187,6 +193,9 @@ impl FromStr for Action {
         }
         if let Some(fault) = ProcessFault::parse(text) {
             return fault.map(Self::Process);
+        }
+        if let Some(fault) = HaFault::parse(text) {
+            return Ok(Self::HighAvailability(fault));
         }
         if let Some(fault) = ClockFault::parse(text) {
             return fault.map(Self::Clock);
@@ -224,6 +233,8 @@ mod tests {
             "snapshot disk of task-manager-1",
             "restore disk of task-manager-1",
             "clock of job-manager jump -5 s",
+            "revoke leadership",
+            "change leader without notice",
             "cancel job",
         ] {
             assert_eq!(text.parse::<Action>().unwrap().to_string(), text);

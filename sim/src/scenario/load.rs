@@ -15,7 +15,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::{
-    Action, ClockFault, ClockFaultKind, DiskFault, DiskFaultKind, Fault, Input, ProcessFault,
+    Action, ClockFault, ClockFaultKind, DiskFault, DiskFaultKind, Fault, HaFault, Input, ProcessFault,
     ProcessFaultKind, RestartAfter, Scenario, Trigger, VOLUMES,
 };
 use crate::point::CrashPoint;
@@ -71,6 +71,10 @@ impl Scenario {
         if !(1..=1000).contains(&self.cluster.task_managers) {
             let message = format!("task-managers = {} is not from 1 to 1000", self.cluster.task_managers);
             return Err((Place::TaskManagers, message));
+        }
+        if !(1..=9).contains(&self.cluster.job_managers) {
+            let message = format!("job-managers = {} is not from 1 to 9", self.cluster.job_managers);
+            return Err((Place::JobManagers, message));
         }
         let config = self.config.configuration();
         self.check_shuffle(config.shuffle_service)?;
@@ -150,6 +154,12 @@ impl Scenario {
             0 => String::new(),
             last => format!(" and shuffle-service-1 to shuffle-service-{last}"),
         };
+        if let ProcessId::JobManager(_) = process {
+            let count = self.cluster.job_managers;
+            return Err(format!(
+                "there is no process {process}: set job-managers in [cluster], which is {count}, to have standbys"
+            ));
+        }
         Err(format!(
             "there is no process {process}: the cluster has task-manager-1 to task-manager-{last}{services}"
         ))
@@ -168,6 +178,10 @@ impl Scenario {
         }
         match fault.action {
             Action::Process(fault) => self.check_process_fault(fault),
+            Action::HighAvailability(HaFault { successor: true, .. }) if self.cluster.job_managers == 1 => {
+                Err("nobody stands by: set job-managers = 2 in [cluster], or write 'revoke leadership'"
+                    .to_owned())
+            }
             Action::Clock(ClockFault { process, kind: ClockFaultKind::Heal }) => {
                 let goes_wrong = self.faults.iter().any(|other| {
                     matches!(other.action, Action::Clock(fault)
@@ -277,6 +291,7 @@ enum Place {
     Argument(String),
     Option(&'static str),
     TaskManagers,
+    JobManagers,
     ShuffleServices,
     Clock(String),
     SharedVolumes,
@@ -314,6 +329,7 @@ type TableLayout = BTreeMap<String, Spanned<toml::Value>>;
 #[serde(rename_all = "kebab-case")]
 struct ClusterLayout {
     task_managers: Option<Spanned<i64>>,
+    job_managers: Option<Spanned<i64>>,
     shuffle_services: Option<Spanned<i64>>,
 }
 
@@ -341,6 +357,7 @@ impl Place {
             Self::Job => layout.job.name.span(),
             Self::Argument(name) => layout.job.arguments.get(name)?.span(),
             Self::Option(key) => layout.config.get(*key)?.span(),
+            Self::JobManagers => layout.cluster?.job_managers?.span(),
             Self::TaskManagers => layout.cluster?.task_managers?.span(),
             Self::ShuffleServices => layout.cluster?.shuffle_services?.span(),
             Self::SharedVolumes => layout.disk?.shared_volumes_on?.span(),

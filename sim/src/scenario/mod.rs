@@ -21,6 +21,7 @@ mod disk_fault;
 mod duration;
 mod fault;
 mod forms;
+mod ha_fault;
 mod input;
 mod load;
 mod options;
@@ -32,6 +33,7 @@ pub use disk_fault::{DiskFault, DiskFaultKind, OPERATIONS};
 pub use duration::{DurationRange, RestartAfter, Span};
 pub use fault::{Action, Fault, Trigger};
 pub use forms::{Form, TRIGGERS, actions};
+pub use ha_fault::HaFault;
 pub use input::Input;
 pub use load::ScenarioError;
 pub use options::{Arguments, Options};
@@ -92,6 +94,8 @@ pub struct Job {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Cluster {
+    /// How many there are, from 1 to 9. One leads, the others stand by.
+    pub job_managers: u32,
     /// How many there are, from 1.
     pub task_managers: u32,
     /// How many there are. They keep the results, with `shuffle.service = external`.
@@ -107,6 +111,7 @@ pub struct Cluster {
 impl Default for Cluster {
     fn default() -> Self {
         Self {
+            job_managers: 1,
             task_managers: 3,
             shuffle_services: 0,
             restart_after: RestartAfter::After(Duration::from_secs(1)),
@@ -268,14 +273,14 @@ impl Scenario {
         }
     }
 
-    /// The processes of the cluster, in the order in which they are started: the JobManager last, so
-    /// that whatever is to die together with it is alive.
+    /// The processes of the cluster, in the order in which they are started: the JobManagers last, so
+    /// that whatever is to die together with them is alive.
     pub fn processes(&self) -> impl Iterator<Item = ProcessId> {
         [ProcessId::HighAvailability, ProcessId::Client]
             .into_iter()
             .chain((1..=self.cluster.task_managers).map(ProcessId::TaskManager))
             .chain((1..=self.cluster.shuffle_services).map(ProcessId::ShuffleService))
-            .chain([ProcessId::JobManager])
+            .chain((1..=self.cluster.job_managers).map(ProcessId::JobManager))
     }
 
     /// As a TOML file that loads as the same scenario.

@@ -30,7 +30,7 @@ fn the_toy_recovers_from_a_crash_at_every_point_of_every_process() {
     let clean = run(&scenario, &program(), &options());
     assert_eq!(clean.ended, RunEnd::Finished);
     assert_eq!(clean.output.len(), 4);
-    for process in [ProcessId::JobManager, ProcessId::TaskManager(2)] {
+    for process in [ProcessId::JOB_MANAGER, ProcessId::TaskManager(2)] {
         let points = points(&scenario, process);
         assert!(points.len() > 40, "{}", points.len());
         for found in &points {
@@ -50,7 +50,7 @@ fn a_crash_leaves_everything_before_it_as_it_was() {
     let mut watched = options();
     watched.keep_text = true;
     let clean = run(&scenario, &program(), &watched);
-    for found in points(&scenario, ProcessId::JobManager) {
+    for found in points(&scenario, ProcessId::JOB_MANAGER) {
         let crashed = crash_at(&scenario, &found.point, false);
         let until = found.event as usize;
         assert_eq!(crashed.detail.text[..until], clean.detail.text[..until], "{}", found.point);
@@ -68,7 +68,7 @@ fn a_crash_leaves_everything_before_it_as_it_was() {
 fn exactly_the_effects_before_the_point_leave() {
     let scenario = scenario("");
     // The round's three requests leave in one event, to one TaskManager after the other.
-    let event = points(&scenario, ProcessId::JobManager)
+    let event = points(&scenario, ProcessId::JOB_MANAGER)
         .into_iter()
         .find_map(|found| match &found.point.at {
             PointAt::Number { actor, event, effect: 3 } => Some((*actor, *event)),
@@ -77,7 +77,7 @@ fn exactly_the_effects_before_the_point_leave() {
         .unwrap();
     for effect in 0..=3 {
         let at = PointAt::Number { actor: event.0, event: event.1, effect };
-        let point = CrashPoint { process: ProcessId::JobManager, incarnation: 1, at };
+        let point = CrashPoint { process: ProcessId::JOB_MANAGER, incarnation: 1, at };
         let outcome = crash_at(&scenario, &point, false);
         let crash =
             outcome.trace.iter().find(|event| matches!(event.what, TraceKind::Crashed { .. })).unwrap().time;
@@ -96,7 +96,7 @@ fn exactly_the_effects_before_the_point_leave() {
 #[test]
 fn a_points_name_and_number_are_the_same_place() {
     let scenario = scenario("");
-    let found = points(&scenario, ProcessId::JobManager);
+    let found = points(&scenario, ProcessId::JOB_MANAGER);
     assert!(found.iter().any(|found| found.names.len() == 2));
     for found in found.iter().step_by(3) {
         let by_number = crash_at(&scenario, &found.point, true);
@@ -205,9 +205,9 @@ fn faults_together_with_a_crash_and_at_a_time_fire() {
             .next_back()
     };
     let crashed = TraceKind::Crashed { point: None, machine: false };
-    assert_eq!(at(&crashed, ProcessId::JobManager), Some(9_000_000));
+    assert_eq!(at(&crashed, ProcessId::JOB_MANAGER), Some(9_000_000));
     assert_eq!(at(&crashed, ProcessId::TaskManager(3)), Some(9_000_000));
-    assert_eq!(at(&TraceKind::Started, ProcessId::JobManager), Some(1_009_000_000));
+    assert_eq!(at(&TraceKind::Started, ProcessId::JOB_MANAGER), Some(1_009_000_000));
     assert_eq!(at(&TraceKind::Started, ProcessId::TaskManager(3)), Some(2_009_000_000));
     assert_eq!(outcome.ended, RunEnd::Finished);
     assert_eq!(outcome.output["result"], "done");

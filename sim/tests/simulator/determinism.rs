@@ -55,7 +55,7 @@ fn watching_a_run_does_not_change_it_and_the_log_bears_simulated_time() {
     let quiet = run(&scenario, &program(), &options());
     let mut watched = options();
     (watched.keep_text, watched.keep_chain) = (true, true);
-    watched.collect_points = Some(ProcessId::JobManager);
+    watched.collect_points = Some(ProcessId::JOB_MANAGER);
     // With a single dispatcher, tracing asks the default of whichever thread meets a callsite first,
     // and the threads of other tests have none.
     let _second = tracing::Dispatch::new(tracing_subscriber::registry());

@@ -38,7 +38,7 @@ fn seconds(time: Time) -> f64 {
 #[test]
 fn a_paused_process_handles_nothing_until_it_goes_on_and_misses_nothing() {
     let mut options = options();
-    options.collect_points = Some(ProcessId::JobManager);
+    options.collect_points = Some(ProcessId::JOB_MANAGER);
     let calm = scenario("");
     let points = run(&calm, &program(), &options).detail.points;
     let clean = watched(&calm);
@@ -97,7 +97,7 @@ fn a_process_that_should_stay_down_starts_when_it_is_told_to() {
     let outcome =
         watched(&scenario(&format!("{crash}[[fault]]\nat = 't = 4 s'\ndo = 'start job-manager'\n")));
     let started =
-        |event: &&TraceEvent| event.process == ProcessId::JobManager && event.what == TraceKind::Started;
+        |event: &&TraceEvent| event.process == ProcessId::JOB_MANAGER && event.what == TraceKind::Started;
     let starts: Vec<Time> = outcome.trace.iter().filter(started).map(|event| event.time).collect();
     assert_eq!((starts.len(), starts[1]), (2, Time(4_000_000_000)));
     assert_eq!((outcome.ended, &outcome.vacuous[..]), (RunEnd::Finished, &[][..]));
@@ -112,7 +112,7 @@ fn a_process_that_is_started_before_its_time_starts_once() {
     let starts = outcome
         .trace
         .iter()
-        .filter(|event| event.process == ProcessId::JobManager && event.what == TraceKind::Started);
+        .filter(|event| event.process == ProcessId::JOB_MANAGER && event.what == TraceKind::Started);
     assert_eq!((starts.count(), outcome.ended), (2, RunEnd::Finished));
 }
 

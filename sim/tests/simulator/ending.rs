@@ -13,7 +13,7 @@ fn run_mode(mode: &str) -> RunOutcome {
 #[test]
 fn a_panic_of_an_actor_ends_the_run_and_names_it() {
     let outcome = run_mode("panic");
-    let (process, actor) = (ProcessId::JobManager, ActorId::Master);
+    let (process, actor) = (ProcessId::JOB_MANAGER, ActorId::Master);
     assert_eq!(outcome.ended, RunEnd::Panicked { process, actor, message: "round three".to_owned() });
 }
 
@@ -78,6 +78,6 @@ fn a_fault_that_never_fires_is_reported() {
 fn what_is_left_on_the_disks_is_listed_by_volume_and_owner() {
     let outcome = run_mode("");
     assert_eq!(outcome.output.keys().collect::<Vec<_>>(), ["part-1", "part-2", "part-3", "result"]);
-    let log = (Some(ProcessId::JobManager), revenant::disk::Volume::Local, "job-events/log".to_owned());
+    let log = (Some(ProcessId::JOB_MANAGER), revenant::disk::Volume::Local, "job-events/log".to_owned());
     assert_eq!(outcome.leftovers, [log]);
 }

@@ -82,6 +82,13 @@ fn every_kind_of_error_names_its_line_and_what_is_right() {
             5,
             "there is no process task-manager-9",
         ),
+        ("[cluster]\njob-managers = 0\n", 4, "is not from 1 to 9"),
+        (
+            "[[fault]]\nat = 't = 1 s'\ndo = 'crash job-manager-2'\n",
+            5,
+            "set job-managers in [cluster], which is 1",
+        ),
+        ("[[fault]]\nat = 't = 1 s'\ndo = 'change leader'\n", 5, "nobody stands by: set job-managers = 2"),
         ("[disk]\nshared-volumes-on = 'ha'\n", 4, "unknown process 'ha'"),
         ("[clock.jobmanager]\nskew = '+1 s'\n", 3, "unknown process 'jobmanager'"),
         ("[clock.task-manager-7]\nskew = '+1 s'\n", 3, "there is no process task-manager-7"),

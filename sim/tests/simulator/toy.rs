@@ -62,7 +62,7 @@ fn actors(boot: &Boot, _: &Arc<Program>) -> Vec<(ActorId, Box<dyn Actor>)> {
     match boot.process {
         ProcessId::HighAvailability | ProcessId::ShuffleService(_) => vec![],
         ProcessId::Client => vec![(ActorId::Client, Box::new(Client))],
-        ProcessId::JobManager => vec![
+        ProcessId::JobManager(_) => vec![
             (ActorId::Master, Box::new(Master { rounds, mode, done: 0, waiting: 0, finishing: 0 })),
             (ActorId::Writer, Box::new(Writer)),
         ],

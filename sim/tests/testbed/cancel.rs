@@ -33,7 +33,9 @@ fn cancels(text: &str, times: impl Iterator<Item = Time>, crash: impl Fn(Time) -
         scenario.config.set("cluster.registration.error-delay", "100 ms").expect("it is right");
         scenario.faults.push(at(time, Action::CancelJob));
         if let Some(crash) = crash(time) {
-            scenario.faults.push(at(crash, Action::Crash { process: ProcessId::JobManager, machine: false }));
+            scenario
+                .faults
+                .push(at(crash, Action::Crash { process: ProcessId::JOB_MANAGER, machine: false }));
         }
         scenario.check(&program).expect("it is right");
         let outcome = run(&scenario, &program, &RunOptions::default());

@@ -138,7 +138,7 @@ proptest! {
     fn a_job_survives_a_crash_of_its_job_manager(plan in plan()) {
         let mut scenario = plan.scenario();
         let judge = Judge::new(&scenario, &PROGRAM).expect("the job has a reference");
-        let collecting = RunOptions { collect_points: Some(ProcessId::JobManager), ..RunOptions::default() };
+        let collecting = RunOptions { collect_points: Some(ProcessId::JOB_MANAGER), ..RunOptions::default() };
         let calm = run(&scenario, &PROGRAM, &collecting);
         let mut verdict = judge.judge(&calm);
         let points = &calm.detail.points;

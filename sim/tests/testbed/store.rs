@@ -56,7 +56,7 @@ fn at(time: Time, action: &str) -> Fault {
     Fault { at: Trigger::Time(time), action: action.parse().expect("it is an action"), restart_after: None }
 }
 
-const CRASH: Action = Action::Crash { process: ProcessId::JobManager, machine: false };
+const CRASH: Action = Action::Crash { process: ProcessId::JOB_MANAGER, machine: false };
 
 #[test]
 fn both_scenarios_survive_a_crash_of_the_job_manager_at_points_of_every_part_of_the_run() {

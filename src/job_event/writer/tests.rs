@@ -25,7 +25,7 @@ struct Fixture {
 
 impl Fixture {
     fn new(config: Configuration) -> Self {
-        let boot = Boot { process: ProcessId::JobManager, session: SessionId(1), config, volumes: vec![] };
+        let boot = Boot { process: ProcessId::JOB_MANAGER, session: SessionId(1), config, volumes: vec![] };
         Self {
             writer: JobEventWriter::new(&boot),
             files: BTreeMap::new(),
@@ -245,7 +245,7 @@ fn the_log_is_on_the_volume_and_below_the_directory_that_are_configured() {
     let mut config = Configuration::default();
     config.set("job-event.store.volume", "local").unwrap();
     config.set("high-availability.cluster-id", "blue").unwrap();
-    let boot = Boot { process: ProcessId::JobManager, session: SessionId(1), config, volumes: vec![] };
+    let boot = Boot { process: ProcessId::JOB_MANAGER, session: SessionId(1), config, volumes: vec![] };
     let open = message(OpenJobEventStore { token: FencingToken(1), fingerprint: 5 });
     let mut out = Outbox::new();
     JobEventWriter::new(&boot).handle(NOW, open, &mut out);

@@ -231,6 +231,7 @@ impl Cluster {
         };
         let task = TaskDeploymentDescriptor {
             token: FencingToken(3),
+            job_manager: ProcessId::JOB_MANAGER,
             job: Arc::new(JobRecord {
                 name: self.graph.name.clone(),
                 arguments: self.arguments.clone(),

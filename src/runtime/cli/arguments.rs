@@ -84,6 +84,9 @@ pub struct HighAvailabilityArguments {
 
 #[derive(Debug, Args)]
 pub struct JobManagerArguments {
+    /// Number of this JobManager, from 1: no two of a cluster have the same. One leads, others stand by.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub id: u32,
     #[command(flatten)]
     pub job: JobArgs,
     #[command(flatten)]

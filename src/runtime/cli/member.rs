@@ -80,7 +80,7 @@ pub async fn job_manager(program: &Arc<Program>, arguments: JobManagerArguments)
     let job = arguments.job.parse()?;
     check_job(program, &config, &job)?;
     config.job = Some(job);
-    join(program, ProcessId::JobManager, config, arguments.member, arguments.common).await
+    join(program, ProcessId::JobManager(arguments.id), config, arguments.member, arguments.common).await
 }
 
 pub async fn task_manager(program: &Arc<Program>, arguments: TaskManagerArguments) -> Result<End, String> {

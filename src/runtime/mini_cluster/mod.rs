@@ -256,7 +256,7 @@ impl MiniCluster {
         };
         let task_managers = (1..=self.task_managers).map(ProcessId::TaskManager);
         let services = (1..=services).map(ProcessId::ShuffleService);
-        std::iter::once(ProcessId::JobManager).chain(task_managers).chain(services)
+        std::iter::once(ProcessId::JOB_MANAGER).chain(task_managers).chain(services)
     }
 }
 

@@ -13,7 +13,7 @@ fn hello() -> Hello {
         process: ProcessId::TaskManager(1),
         session: SessionId(7),
         endpoint: SocketAddr::from((Ipv4Addr::LOCALHOST, 4)),
-        to: ProcessId::JobManager,
+        to: ProcessId::JOB_MANAGER,
     }
 }
 

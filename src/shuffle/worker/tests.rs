@@ -114,7 +114,7 @@ impl Bench {
     }
 
     fn leader_changed(&mut self, epoch: Option<u64>) -> Vec<(Address, Message)> {
-        let info = |epoch| LeaderInfo { process: ProcessId::JobManager, token: FencingToken(epoch) };
+        let info = |epoch| LeaderInfo { process: ProcessId::JOB_MANAGER, token: FencingToken(epoch) };
         let changed = LeaderChanged { leader: epoch.map(info), result: None };
         self.tell(Address::HIGH_AVAILABILITY, changed)
     }

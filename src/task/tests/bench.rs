@@ -134,6 +134,7 @@ impl Bench {
         let boot = Boot { process: TM1, session: SessionId(1), config, volumes: vec![] };
         let task = TaskDeploymentDescriptor {
             token: FencingToken(1),
+            job_manager: ProcessId::JOB_MANAGER,
             job: Arc::new(JobRecord { name: "test".to_owned(), arguments: vec![], fingerprint }),
             attempt: attempt(),
             parallelism: 1,

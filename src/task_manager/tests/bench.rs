@@ -115,7 +115,7 @@ impl Bench {
     }
 
     pub fn leader_changed(&mut self, epoch: Option<u64>) -> Vec<Effect> {
-        let info = |epoch| LeaderInfo { process: ProcessId::JobManager, token: token(epoch) };
+        let info = |epoch| LeaderInfo { process: ProcessId::JOB_MANAGER, token: token(epoch) };
         self.message(Address::HIGH_AVAILABILITY, LeaderChanged { leader: epoch.map(info), result: None })
     }
 
@@ -149,6 +149,7 @@ impl Bench {
     ) -> Vec<Effect> {
         let task = TaskDeploymentDescriptor {
             token: token(epoch),
+            job_manager: ProcessId::JOB_MANAGER,
             job: Arc::new(JobRecord { name: "test".to_owned(), arguments: vec![], fingerprint: 7 }),
             attempt,
             parallelism: 1,
