@@ -16,7 +16,7 @@
 //! key), `custom` (the key modulo the number of subpartitions), `rebalance`, `rescale`, `shuffle` or
 //! `broadcast`. Several inputs are read one after the other. Options are `parallelism` and
 //! `max-parallelism`; without them, the scheduler decides. Each sink writes the rows that it gets as
-//! CSV to a directory of its own name.
+//! CSV to a directory of its own name, or with `kind=json-lines` as JSON Lines.
 //!
 //! | operation | what a subtask makes of the rows that it gets |
 //! |---|---|
@@ -34,6 +34,16 @@
 //! With `per=key`, the last four work on the rows of each key for itself, and then there is nothing
 //! for no rows; the keys come in the order of their encodings. A count then has the key that it counts.
 //!
+//! A source has its rows from elsewhere if it says a `kind`:
+//!
+//! | kind | its rows |
+//! |---|---|
+//! | `rows` | generated, as above |
+//! | `collection` | the same rows, given with the job; it always has snapshots |
+//! | `sequence` | those that a source with one split has, by their offsets, cut into `splits` pieces |
+//! | `csv`, `json-lines` | those in the files at `path`, with fields as an output has, cut into splits of `split-bytes` |
+//! | `text` | one for each line of the files at `path`: its key is the number of bytes modulo `keys`, its value from 0, byte after byte, 31 times what was plus the byte; split and offset are 0 |
+//!
 //! Sums wrap around. The column `rows` of an output says how many rows of sources a row stands for.
 
 use std::collections::BTreeMap;
@@ -44,15 +54,15 @@ use crate::api::{
     AggregateFunction, DataStream, FunctionError, JobError, JobParameters, Out, PartitionWindowedStream,
     Record, Records, StreamExecutionEnvironment,
 };
-use crate::connectors::CsvSink;
+use crate::connectors::{CsvSink, JsonLinesSink};
 
 mod plan;
 mod row;
+mod row_source;
 mod source;
 
-use plan::{Operation, Plan, Stage, Via};
+use plan::{Operation, Plan, SinkKind, Stage, Via};
 use row::Row;
-use source::RowSource;
 
 /// The plan if none is given.
 const EXAMPLE: &str =
@@ -65,10 +75,12 @@ pub(super) fn describe(env: &mut StreamExecutionEnvironment, job: &JobParameters
     let mut streams: BTreeMap<usize, DataStream<Row>> = BTreeMap::new();
     let mut sources = 0..;
     for (index, stage) in plan.stages.iter().enumerate() {
-        let rows = match stage.operation {
+        let rows = match &stage.operation {
             Operation::Source(options) => {
                 let number = sources.next().unwrap_or_default();
-                env.from_source(&stage.name, RowSource { number, options })
+                let rows = source::stream(env, number, stage, options);
+                streams.insert(index, rows);
+                continue;
             }
             Operation::Join => join(&streams, stage),
             operation => {
@@ -84,7 +96,9 @@ pub(super) fn describe(env: &mut StreamExecutionEnvironment, job: &JobParameters
                     rows.full_window_partition()
                 };
                 let Some(result) = one_input(operation, &window, stage.per_key) else {
-                    sink(&rows, stage);
+                    if let Operation::Sink(kind) = operation {
+                        sink(&rows, stage, *kind);
+                    }
                     continue;
                 };
                 result
@@ -104,11 +118,11 @@ pub(super) fn describe(env: &mut StreamExecutionEnvironment, job: &JobParameters
 
 /// The results of an operation on rows that come together; `None` for a sink.
 fn one_input(
-    operation: Operation,
+    operation: &Operation,
     window: &PartitionWindowedStream<Row>,
     per_key: bool,
 ) -> Option<DataStream<Row>> {
-    Some(match operation {
+    Some(match *operation {
         Operation::Map => window.map(Row::mapped),
         Operation::Filter => window.filter(Row::is_kept),
         Operation::Skew => window.map(Row::skewed),
@@ -126,12 +140,17 @@ fn one_input(
                 Ok(())
             })
         }
-        Operation::Source(_) | Operation::Join | Operation::Sink => return None,
+        Operation::Source(_) | Operation::Join | Operation::Sink(_) => return None,
     })
 }
 
-fn sink(rows: &DataStream<Row>, stage: &Stage) {
-    let sink = rows.sink_to(CsvSink::new(stage.name.as_str())).name(&stage.name);
+fn sink(rows: &DataStream<Row>, stage: &Stage, kind: SinkKind) {
+    let directory = stage.name.as_str();
+    let sink = match kind {
+        SinkKind::Csv => rows.sink_to(CsvSink::new(directory)),
+        SinkKind::JsonLines => rows.sink_to(JsonLinesSink::new(directory)),
+    };
+    let sink = sink.name(&stage.name);
     if let Some(parallelism) = stage.parallelism {
         sink.set_parallelism(parallelism);
     }

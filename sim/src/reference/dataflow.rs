@@ -11,14 +11,17 @@ use revenant::ids::IntermediateDataSetId;
 
 mod plan;
 mod row;
+mod source;
 mod whole;
 
-use plan::{Input, Layout, Operation, Place, Stage};
+use plan::{Input, Layout, Operation, Origin, Place, Stage};
 use row::{HEADER, Row, by_key, counted, grouped, joined, kept, mapped, reduced, skewed, sorted};
 use whole::Known;
 
 use super::exchange::DataSet;
 use super::line_items::{csv, part};
+use crate::scenario::Input as InputFile;
+
 use super::{Files, ReferenceJob, Shape, VertexWitness, Witness};
 
 #[derive(Debug)]
@@ -26,6 +29,8 @@ pub struct Dataflow {
     stages: Vec<Stage>,
     layout: Layout,
     shape: Shape,
+    /// Of each source, its rows by split.
+    sources: Vec<Vec<Vec<Row>>>,
     /// Of each stage, whatever the witness.
     known: Vec<Known>,
 }
@@ -34,7 +39,13 @@ pub struct Dataflow {
 type Subtasks = Vec<Vec<Row>>;
 
 impl Dataflow {
-    pub fn new(job: &JobArguments, graph: &JobGraph, shape: &Shape) -> Result<Self, String> {
+    /// Also says how many splits each source has that reads files.
+    pub fn new(
+        job: &JobArguments,
+        graph: &JobGraph,
+        inputs: &[InputFile],
+        shape: &mut Shape,
+    ) -> Result<Self, String> {
         let plan = job.arguments.iter().find(|(name, _)| name == "plan");
         let (_, plan) = plan.ok_or("the reference of dataflow needs the argument 'plan'")?;
         let stages = plan::read(plan)?;
@@ -42,8 +53,14 @@ impl Dataflow {
         layout.check(&stages, graph)?;
         let parallelism: Vec<Option<u32>> =
             layout.places.iter().map(|place| graph.vertices[place.vertex].parallelism).collect();
-        let known = whole::known(&stages, &parallelism);
-        Ok(Self { stages, layout, shape: shape.clone(), known })
+        let sources = sources(&stages, inputs)?;
+        for (stage, place) in stages.iter().zip(&layout.places) {
+            if let Operation::Source { number, origin: Origin::Files { .. } } = &stage.operation {
+                shape.splits[place.vertex] = Some(sources[*number as usize].len() as u32);
+            }
+        }
+        let known = whole::known(&stages, &sources, &parallelism);
+        Ok(Self { stages, layout, shape: shape.clone(), sources, known })
     }
 
     /// What a stage's subtasks have after it, given what all stages before have.
@@ -54,8 +71,9 @@ impl Dataflow {
         before: &[Subtasks],
         vertex: &VertexWitness,
     ) -> Result<Subtasks, String> {
-        if let Operation::Source { number, splits, keys } = &stage.operation {
-            return vertex.splits.iter().map(|consumed| read(*number, splits, *keys, consumed)).collect();
+        if let Operation::Source { number, .. } = &stage.operation {
+            let splits = &self.sources[*number as usize];
+            return vertex.splits.iter().map(|consumed| read(splits, consumed)).collect();
         }
         let gates: Vec<Subtasks> = match place.data_sets {
             None => stage.inputs.iter().map(|input| before[input.stage].clone()).collect(),
@@ -90,11 +108,19 @@ impl Dataflow {
     }
 }
 
-fn read(number: u32, splits: &[u32], keys: u32, consumed: &[u32]) -> Result<Vec<Row>, String> {
+/// Each source's rows by split.
+fn sources(stages: &[Stage], inputs: &[InputFile]) -> Result<Vec<Vec<Vec<Row>>>, String> {
+    let sources = stages.iter().filter_map(|stage| match &stage.operation {
+        Operation::Source { number, origin } => Some((*number, origin)),
+        _ => None,
+    });
+    sources.map(|(number, origin)| source::splits(number, origin, inputs)).collect()
+}
+
+fn read(splits: &[Vec<Row>], consumed: &[u32]) -> Result<Vec<Row>, String> {
     let mut rows = Vec::new();
     for &split in consumed {
-        let count = *splits.get(split as usize).ok_or_else(|| format!("there is no split {split}"))?;
-        rows.extend((0..count).map(|offset| Row::at(number, split, offset, keys)));
+        rows.extend(splits.get(split as usize).ok_or_else(|| format!("there is no split {split}"))?);
     }
     Ok(rows)
 }
@@ -131,7 +157,7 @@ fn window(operation: &Operation, rows: Vec<Row>) -> Vec<Row> {
         Operation::Count => vec![counted(&rows)],
         Operation::Reduce => reduced(&rows).into_iter().collect(),
         Operation::First(count) => rows.into_iter().take(*count).collect(),
-        Operation::Source { .. } | Operation::Join | Operation::Sink => rows,
+        Operation::Source { .. } | Operation::Join | Operation::Sink { .. } => rows,
     }
 }
 
@@ -144,9 +170,15 @@ impl ReferenceJob for Dataflow {
         let mut results: Vec<Subtasks> = Vec::new();
         for (stage, place) in self.stages.iter().zip(&self.layout.places) {
             let rows = self.run(stage, *place, &results, &witness.vertices[place.vertex])?;
-            if stage.operation == Operation::Sink {
+            if let Operation::Sink { json } = stage.operation {
                 for (subtask, rows) in rows.iter().enumerate() {
-                    files.insert(part(&stage.name, subtask), csv(HEADER, rows.iter().map(Row::line)));
+                    let (path, file) = if json {
+                        let lines: String = rows.iter().map(|row| row.json() + "\n").collect();
+                        (format!("{}/part-{subtask:05}.jsonl", stage.name), lines.into_bytes())
+                    } else {
+                        (part(&stage.name, subtask), csv(HEADER, rows.iter().map(Row::line)))
+                    };
+                    files.insert(path, file);
                 }
             }
             results.push(rows);
@@ -155,22 +187,29 @@ impl ReferenceJob for Dataflow {
     }
 
     fn accumulators(&self) -> BTreeMap<String, i64> {
-        let rows = self.stages.iter().filter_map(|stage| match &stage.operation {
-            Operation::Source { splits, .. } => Some(splits.iter().map(|&rows| i64::from(rows)).sum::<i64>()),
+        let counted = self.stages.iter().filter_map(|stage| match &stage.operation {
+            Operation::Source { origin: Origin::Made { splits, counted: true, .. }, .. } => {
+                Some(splits.iter().map(|&rows| i64::from(rows)).sum::<i64>())
+            }
             _ => None,
         });
-        BTreeMap::from([("rows-read".to_owned(), rows.sum())])
+        let rows = counted.reduce(|sum, rows| sum + rows);
+        rows.map(|rows| ("rows-read".to_owned(), rows)).into_iter().collect()
     }
 
     fn whole(&self, files: &BTreeMap<String, Bytes>) -> Result<(), String> {
         for (stage, known) in self.stages.iter().zip(&self.known) {
-            if stage.operation == Operation::Sink {
+            if let Operation::Sink { json } = stage.operation {
                 let directory = format!("{}/", stage.name);
                 let mine = files.iter().filter(|(path, _)| path.starts_with(&directory));
                 let texts: Vec<&str> = mine
                     .map(|(path, file)| str::from_utf8(file).map_err(|error| format!("{path}: {error}")))
                     .collect::<Result<_, _>>()?;
-                let lines: Vec<&str> = texts.iter().flat_map(|text| text.lines().skip(1)).collect();
+                let lines = texts.iter().flat_map(|text| text.lines().skip(usize::from(!json)));
+                let lines: Vec<String> = lines
+                    .map(|line| if json { source::csv_of_json(line) } else { Ok(line.to_owned()) })
+                    .collect::<Result<_, _>>()?;
+                let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
                 known.check(&lines).map_err(|error| format!("output '{}': {error}", stage.name))?;
             }
         }

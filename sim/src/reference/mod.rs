@@ -72,7 +72,7 @@ impl Reference {
             "lineitem-by-ship-date" => Box::new(ByShipDate::new(LineItems::of(job)?, &shape)?),
             "lineitem-totals" => Box::new(TotalsOfTable::new(LineItems::of(job)?)),
             "word-count" => Box::new(WordCount::new(job, inputs, &mut shape)?),
-            "dataflow" => Box::new(Dataflow::new(job, graph, &shape)?),
+            "dataflow" => Box::new(Dataflow::new(job, graph, inputs, &mut shape)?),
             name => return Err(format!("there is no reference of the job '{name}'")),
         };
         Ok(Self::with_job(shape, meaning))

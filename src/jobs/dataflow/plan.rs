@@ -4,10 +4,10 @@
 
 use crate::api::Order;
 use crate::config::MAX_PARALLELISM;
-use crate::coordinator::SplitAssignment;
 
 use super::source::SourceOptions;
 
+mod source;
 mod words;
 
 use words::{Clauses, Options, meant, shown};
@@ -35,7 +35,7 @@ pub(super) struct Stage {
     pub max_parallelism: Option<u32>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
     Source(SourceOptions),
     Map,
@@ -51,7 +51,14 @@ pub(super) enum Operation {
     Reduce,
     /// How many rows.
     First(u32),
-    Sink,
+    Sink(SinkKind),
+}
+
+/// What a sink writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SinkKind {
+    Csv,
+    JsonLines,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,8 +85,6 @@ const MAX_STAGES: usize = 256;
 const MAX_INPUTS: usize = 64;
 const MAX_NAME: usize = 64;
 const MAX_ROWS: u32 = 1_000_000_000;
-const MAX_SPLITS: u32 = 10_000;
-const MAX_KEYS: u32 = 1_000_000;
 
 const OPERATIONS: [&str; 11] =
     ["source", "map", "filter", "skew", "join", "group", "sort", "count", "reduce", "first", "sink"];
@@ -109,7 +114,7 @@ impl Plan {
         }
         for (index, (line, stage)) in lines.iter().zip(&stages).enumerate() {
             let used = stages.iter().flat_map(|stage| &stage.inputs).any(|input| input.stage == index);
-            if !used && stage.operation != Operation::Sink {
+            if !used && !matches!(stage.operation, Operation::Sink(_)) {
                 let problem = "no stage uses its rows; end it with a sink, as in 'out = sink ";
                 return Err(line.error(&format!("{problem}{}', or leave it out", line.name)));
             }
@@ -199,7 +204,7 @@ impl<'a> Reader<'a> {
         let max_parallelism =
             if operation == "sink" { None } else { options.number("max-parallelism", 1, MAX_PARALLELISM)? };
         let operation = match operation {
-            "source" => Operation::Source(source(&mut options)?),
+            "source" => Operation::Source(source::read(&mut options)?),
             "map" => Operation::Map,
             "filter" => Operation::Filter,
             "skew" => Operation::Skew,
@@ -209,7 +214,7 @@ impl<'a> Reader<'a> {
             "count" => Operation::Count,
             "reduce" => Operation::Reduce,
             "first" => Operation::First(first(&mut inputs)?),
-            "sink" => Operation::Sink,
+            "sink" => Operation::Sink(sink(&mut options)?),
             unknown => {
                 let (meant, all) = (meant(unknown, OPERATIONS), OPERATIONS.join(", "));
                 return Err(format!("unknown operation '{}'{meant}; there are: {all}", shown(unknown)));
@@ -222,7 +227,7 @@ impl<'a> Reader<'a> {
             _ => false,
         };
         options.refuse_rest()?;
-        let inputs = self.inputs(line, operation, &inputs, clauses.via.as_deref())?;
+        let inputs = self.inputs(line, &operation, &inputs, clauses.via.as_deref())?;
         if let (Some(parallelism), Some(max)) = (parallelism, max_parallelism)
             && parallelism > max
         {
@@ -241,7 +246,7 @@ impl<'a> Reader<'a> {
     fn inputs(
         &self,
         line: &Line,
-        operation: Operation,
+        operation: &Operation,
         names: &[&str],
         via: Option<&str>,
     ) -> Result<Vec<Input>, String> {
@@ -293,7 +298,7 @@ impl<'a> Reader<'a> {
                 "it uses '{name}', which comes later, in line {}; a stage uses stages above it",
                 self.lines[index].number
             )),
-            Some(Stage { operation: Operation::Sink, .. }) => {
+            Some(Stage { operation: Operation::Sink(_), .. }) => {
                 Err(format!("it uses '{name}', which is a sink and has no results; use the sink's input"))
             }
             Some(_) => Ok(index),
@@ -350,7 +355,7 @@ fn parse_via(word: &str) -> Result<Via, String> {
 
 /// Exchanges that would make the operation wrong.
 fn check_ways(stage: &Stage) -> Result<(), String> {
-    match (stage.operation, stage.inputs.as_slice()) {
+    match (&stage.operation, stage.inputs.as_slice()) {
         (Operation::Group, inputs) => {
             let right = |input: &Input| matches!(input.via, Via::Hash | Via::Custom | Via::Forward);
             if inputs.iter().all(right) {
@@ -398,20 +403,9 @@ fn sort(options: &mut Options) -> Result<Operation, String> {
     })
 }
 
-fn source(options: &mut Options) -> Result<SourceOptions, String> {
-    let rows = options.number("rows", 0, MAX_ROWS)?;
-    Ok(SourceOptions {
-        rows: rows.ok_or("a source says how many rows it has, for example 'rows=100'")?,
-        splits: options.number("splits", 1, MAX_SPLITS)?.unwrap_or(4),
-        keys: options.number("keys", 1, MAX_KEYS)?.unwrap_or(16),
-        assignment: options
-            .one_of(
-                "assignment",
-                &[("static", SplitAssignment::Static), ("dynamic", SplitAssignment::Dynamic)],
-            )?
-            .unwrap_or(SplitAssignment::Dynamic),
-        snapshots: options.one_of("snapshots", &[("true", true), ("false", false)])?.unwrap_or(true),
-    })
+fn sink(options: &mut Options) -> Result<SinkKind, String> {
+    let kinds = [("csv", SinkKind::Csv), ("json-lines", SinkKind::JsonLines)];
+    Ok(options.one_of("kind", &kinds)?.unwrap_or(SinkKind::Csv))
 }
 
 #[cfg(test)]

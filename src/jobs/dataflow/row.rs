@@ -36,6 +36,16 @@ impl Row {
         Self { source, split, offset, key, value, rows: 1 }
     }
 
+    /// The row of a line of text: its key is the number of its bytes modulo `keys` (at least 1); its value
+    /// begins as 0 and is, for byte after byte, 31 times what it was plus the byte.
+    pub(super) fn of_line(source: u32, line: &str, keys: u32) -> Self {
+        let value = line
+            .bytes()
+            .fold(0_i64, |value, byte| value.wrapping_mul(31).wrapping_add(i64::from(byte)));
+        let key = (line.len() as u64 % u64::from(keys.max(1))).cast_signed();
+        Self { source, split: 0, offset: 0, key, value, rows: 1 }
+    }
+
     /// `map`: another value, from which nothing is lost.
     pub(super) const fn mapped(self) -> Self {
         Self { value: self.value.wrapping_mul(3).wrapping_add(self.key), ..self }
@@ -116,6 +126,14 @@ mod tests {
             keys[row.key.cast_unsigned() as usize] += 1;
         }
         assert!(keys.iter().all(|&count| count > 5), "{keys:?}");
+    }
+
+    #[test]
+    fn a_line_becomes_a_row_by_its_bytes() {
+        let row = Row::of_line(2, "ab", 5);
+        assert_eq!((row.source, row.key, row.value, row.rows), (2, 2, 97 * 31 + 98, 1));
+        assert_eq!(Row::of_line(0, "", 1).value, 0);
+        assert_eq!(Row::of_line(0, "abcdef", 4).key, 2);
     }
 
     #[test]

@@ -1,85 +1,116 @@
-//! The source of a dataflow: rows that follow from their places, in splits whose assignment and
-//! snapshots are as the plan says.
+//! The sources of a dataflow: rows that are generated, given with the job, counted, or read from files.
+//! Decides how each becomes a stream of rows.
 
-use serde::{Deserialize, Serialize};
-
-use crate::api::{FunctionError, Out};
-use crate::connectors::{Source, SourceReaderContext};
+use crate::api::{DataStream, Record, StreamExecutionEnvironment};
+use crate::connectors::{
+    CollectionSource, CsvSource, JsonLinesSource, NumberSequenceSource, Source, TextLineSource,
+};
 use crate::coordinator::SplitAssignment;
 
+use super::plan::Stage;
 use super::row::Row;
+use super::row_source::RowSource;
 
 /// What the plan says of a source.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SourceOptions {
+    pub kind: SourceKind,
+    pub assignment: SplitAssignment,
+    /// Only rows and sequences can be without.
+    pub snapshots: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum SourceKind {
+    /// Rows that follow from their places.
+    Rows(Places),
+    /// The same rows, given with the job.
+    Collection(Places),
+    /// Numbers; each is the offset of a row in split 0.
+    Sequence(Places),
+    /// Rows as they are in files.
+    Csv(Files),
+    JsonLines(Files),
+    /// Rows made of lines of files.
+    Text { files: Files, keys: u32 },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Places {
     /// Of all splits together.
     pub rows: u32,
     pub splits: u32,
     /// How many keys there can be.
     pub keys: u32,
-    pub assignment: SplitAssignment,
-    pub snapshots: bool,
 }
 
-/// The accumulator in which sources count their rows.
-const ROWS_READ: &str = "rows-read";
-
-/// `rows` rows, cut into `splits` pieces whose lengths differ by at most one; longer pieces come
-/// first, and pieces may be empty.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct RowSource {
-    /// Which source of the plan, from 0.
-    pub number: u32,
-    pub options: SourceOptions,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Files {
+    /// A file or a directory.
+    pub path: String,
+    pub split_bytes: u64,
 }
 
-/// A split and how many rows it has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Piece {
-    split: u32,
-    rows: u32,
-}
-
-impl Source for RowSource {
-    type Record = Row;
-    type Split = Piece;
-
-    fn splits(&self) -> Vec<Piece> {
-        let SourceOptions { rows, splits, .. } = self.options;
-        let length = |split| rows / splits.max(1) + u32::from(split < rows % splits.max(1));
-        (0..splits).map(|split| Piece { split, rows: length(split) }).collect()
-    }
-
-    fn assignment(&self) -> SplitAssignment {
-        self.options.assignment
-    }
-
-    fn supports_batch_snapshot(&self) -> bool {
-        self.options.snapshots
-    }
-
-    async fn read(&self, piece: Piece, _: &SourceReaderContext, out: &Out<Row>) -> Result<(), FunctionError> {
-        for offset in 0..piece.rows {
-            out.collect(Row::generate(self.number, piece.split, offset, self.options.keys.max(1))).await;
+/// The rows of source `number` of the plan.
+pub(super) fn stream(
+    env: &mut StreamExecutionEnvironment,
+    number: u32,
+    stage: &Stage,
+    options: &SourceOptions,
+) -> DataStream<Row> {
+    let SourceOptions { kind, assignment, snapshots } = options;
+    let (assignment, snapshots) = (*assignment, *snapshots);
+    let name = stage.name.as_str();
+    let raw = format!("{name}.raw");
+    match kind {
+        SourceKind::Rows(places) => {
+            added(env, name, RowSource { number, places: *places, assignment, snapshots }, stage)
         }
-        out.add_to_accumulator(ROWS_READ, i64::from(piece.rows));
-        Ok(())
+        SourceKind::Collection(places) => {
+            let generated = RowSource { number, places: *places, assignment, snapshots };
+            let rows = generated.splits().into_iter().flat_map(|piece| generated.rows_of(piece));
+            let source = CollectionSource::new(rows).with_splits(places.splits as usize);
+            added(env, name, source.assigned(assignment), stage)
+        }
+        SourceKind::Sequence(Places { rows, splits, keys }) => {
+            let source = NumberSequenceSource::new(0, i64::from(*rows), *splits).assigned(assignment);
+            let source = if snapshots { source } else { source.without_batch_snapshots() };
+            let keys = *keys;
+            let row = move |offset: i64| {
+                Row::generate(number, 0, u32::try_from(offset).unwrap_or_default(), keys)
+            };
+            added(env, &raw, source, stage).map(row).name(name)
+        }
+        SourceKind::Csv(Files { path, split_bytes }) => {
+            let source = CsvSource::new([path]).split_bytes(*split_bytes);
+            added(env, name, source.assigned(assignment), stage)
+        }
+        SourceKind::JsonLines(Files { path, split_bytes }) => {
+            let source = JsonLinesSource::new([path]).split_bytes(*split_bytes);
+            added(env, name, source.assigned(assignment), stage)
+        }
+        SourceKind::Text { files: Files { path, split_bytes }, keys } => {
+            let source = TextLineSource::new([path]).split_bytes(*split_bytes);
+            let keys = *keys;
+            let row = move |line: String| Row::of_line(number, &line, keys);
+            added(env, &raw, source.assigned(assignment), stage).map(row).name(name)
+        }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn longer_pieces_come_first_and_all_together_have_the_rows() {
-        let lengths = |rows, splits| -> Vec<u32> {
-            let (assignment, snapshots) = (SplitAssignment::Static, true);
-            let options = SourceOptions { rows, splits, keys: 3, assignment, snapshots };
-            RowSource { number: 0, options }.splits().iter().map(|piece| piece.rows).collect()
-        };
-        assert_eq!(lengths(11, 4), [3, 3, 3, 2]);
-        assert_eq!(lengths(2, 4), [1, 1, 0, 0]);
-        assert_eq!(lengths(0, 2), [0, 0]);
+/// The source with the stage's parallelism; what is chained behind it follows.
+fn added<T: Record>(
+    env: &mut StreamExecutionEnvironment,
+    name: &str,
+    source: impl Source<Record = T>,
+    stage: &Stage,
+) -> DataStream<T> {
+    let mut stream = env.from_source(name, source);
+    if let Some(parallelism) = stage.parallelism {
+        stream = stream.set_parallelism(parallelism);
     }
+    if let Some(max_parallelism) = stage.max_parallelism {
+        stream = stream.set_max_parallelism(max_parallelism);
+    }
+    stream
 }

@@ -27,9 +27,7 @@ pub enum Operation {
     Source {
         /// Among the sources, from 0.
         number: u32,
-        /// Rows of each split.
-        splits: Vec<u32>,
-        keys: u32,
+        origin: Origin,
     },
     Map,
     Filter,
@@ -43,7 +41,37 @@ pub enum Operation {
     Count,
     Reduce,
     First(usize),
-    Sink,
+    Sink {
+        json: bool,
+    },
+}
+
+/// Where a source has its rows from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Made from their places.
+    Made {
+        /// How many each split has.
+        splits: Vec<u32>,
+        keys: u32,
+        /// All are of split 0, one behind the other.
+        in_sequence: bool,
+        /// Whether it is counted how many were read.
+        counted: bool,
+    },
+    Files {
+        format: Format,
+        path: String,
+        split_bytes: usize,
+        keys: u32,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    Csv,
+    JsonLines,
+    Text,
 }
 
 pub fn read(text: &str) -> Result<Vec<Stage>, String> {
@@ -76,8 +104,7 @@ fn stage(piece: &str, before: &[Stage]) -> Result<Stage, String> {
         "source" => Operation::Source {
             number: before.iter().filter(|stage| matches!(stage.operation, Operation::Source { .. })).count()
                 as u32,
-            splits: splits(option(&options, "rows", 0)?, option(&options, "splits", 4)?),
-            keys: option(&options, "keys", 16)?,
+            origin: origin(&options)?,
         },
         "map" => Operation::Map,
         "filter" => Operation::Filter,
@@ -95,7 +122,7 @@ fn stage(piece: &str, before: &[Stage]) -> Result<Stage, String> {
             names.drain(..names.len().min(2));
             Operation::First(count)
         }
-        "sink" => Operation::Sink,
+        "sink" => Operation::Sink { json: options.get("kind") == Some(&"json-lines") },
         _ => return Err("the operation is not known".to_owned()),
     };
     let mut ways = ways.split(',').filter(|way| !way.is_empty());
@@ -115,6 +142,27 @@ fn stage(piece: &str, before: &[Stage]) -> Result<Stage, String> {
     });
     let (name, inputs) = (name.trim().to_owned(), inputs.collect::<Result<_, _>>()?);
     Ok(Stage { name, inputs, operation, per_key: options.get("per") == Some(&"key") })
+}
+
+fn origin(options: &BTreeMap<&str, &str>) -> Result<Origin, String> {
+    let kind = options.get("kind").copied().unwrap_or("rows");
+    let keys = option(options, "keys", 16)?;
+    let format = match kind {
+        "rows" | "collection" | "sequence" => {
+            return Ok(Origin::Made {
+                splits: splits(option(options, "rows", 0)?, option(options, "splits", 4)?),
+                keys,
+                in_sequence: kind == "sequence",
+                counted: kind == "rows",
+            });
+        }
+        "csv" => Format::Csv,
+        "json-lines" => Format::JsonLines,
+        "text" => Format::Text,
+        _ => return Err(format!("'{kind}' is not known")),
+    };
+    let path = option(options, "path", String::new())?;
+    Ok(Origin::Files { format, path, split_bytes: option(options, "split-bytes", 64 << 20)?, keys })
 }
 
 fn option<T: FromStr>(options: &BTreeMap<&str, &str>, name: &str, default: T) -> Result<T, String> {
@@ -159,7 +207,7 @@ impl Layout {
         for stage in stages {
             let one_by_one = matches!(
                 stage.operation,
-                Operation::Map | Operation::Filter | Operation::Skew | Operation::Sink
+                Operation::Map | Operation::Filter | Operation::Skew | Operation::Sink { .. }
             );
             let place = match stage.inputs.as_slice() {
                 [Input { stage: producer, way: Partitioner::Forward }] if one_by_one => {
@@ -211,8 +259,12 @@ mod tests {
         .unwrap();
         let names: Vec<&str> = stages.iter().map(|stage| stage.name.as_str()).collect();
         assert_eq!(names, ["a", "b", "c", "d", "e", "f", "g", "o"]);
-        assert_eq!(stages[0].operation, Operation::Source { number: 0, splits: vec![3, 3, 3, 2], keys: 3 });
-        assert_eq!(stages[1].operation, Operation::Source { number: 1, splits: vec![0; 4], keys: 16 });
+        let made = |number, splits, keys| Operation::Source {
+            number,
+            origin: Origin::Made { splits, keys, in_sequence: false, counted: true },
+        };
+        assert_eq!(stages[0].operation, made(0, vec![3, 3, 3, 2], 3));
+        assert_eq!(stages[1].operation, made(1, vec![0; 4], 16));
         let input = |stage, way| Input { stage, way };
         assert_eq!(stages[2].inputs, [input(0, Partitioner::Broadcast), input(1, Partitioner::Hash)]);
         assert_eq!(stages[3].operation, Operation::Sort { by_value: false, descending: true });

@@ -57,6 +57,14 @@ impl Row {
         format!("{source},{split},{offset},{key},{value},{rows}")
     }
 
+    /// Of the file of JSON Lines.
+    pub fn json(&self) -> String {
+        let Self { source, split, offset, key, value, rows } = self;
+        format!(
+            "{{\"source\":{source},\"split\":{split},\"offset\":{offset},\"key\":{key},\"value\":{value},\"rows\":{rows}}}"
+        )
+    }
+
     fn identity(&self) -> (u32, u32, u32) {
         (self.source, self.split, self.offset)
     }

@@ -16,7 +16,7 @@ fn dataflow(plan: &str) -> Dataflow {
     let arguments = vec![("plan".to_owned(), plan.to_owned())];
     let job = JobArguments { name: "dataflow".to_owned(), arguments };
     let graph = registry().build(&job).unwrap_or_else(|error| panic!("{error}"));
-    Dataflow::new(&job, &graph, &Shape::of(&graph, 5)).unwrap()
+    Dataflow::new(&job, &graph, &[], &mut Shape::of(&graph, 5)).unwrap()
 }
 
 /// A source whose subtasks consumed these splits.
@@ -210,6 +210,6 @@ fn a_graph_that_is_not_the_plans_is_refused() {
         ("a = source rows=4; o = sink a via rebalance", "the job has other exchanges than the plan"),
     ] {
         let graph = registry().build(&job(other)).unwrap();
-        assert_eq!(Dataflow::new(&plan, &graph, &Shape::of(&graph, 8)).unwrap_err(), message);
+        assert_eq!(Dataflow::new(&plan, &graph, &[], &mut Shape::of(&graph, 8)).unwrap_err(), message);
     }
 }

@@ -107,17 +107,23 @@ fn same_rows(expected: &[Row], lines: &[&str]) -> Result<(), String> {
     }
 }
 
-/// Of each stage. `parallelism` is that of each stage, where the plan sets it.
-pub fn known(stages: &[Stage], parallelism: &[Option<u32>]) -> Vec<Known> {
+/// Of each stage, given each source's rows by split. `parallelism` is that of each stage, where the plan
+/// sets it.
+pub fn known(stages: &[Stage], sources: &[Vec<Vec<Row>>], parallelism: &[Option<u32>]) -> Vec<Known> {
     let mut known: Vec<Known> = Vec::new();
     for (stage, &parallelism) in stages.iter().zip(parallelism) {
-        let next = of_stage(stage, parallelism, &known);
+        let next = of_stage(stage, sources, parallelism, &known);
         known.push(next);
     }
     known
 }
 
-fn of_stage(stage: &Stage, parallelism: Option<u32>, before: &[Known]) -> Known {
+fn of_stage(
+    stage: &Stage,
+    sources: &[Vec<Vec<Row>>],
+    parallelism: Option<u32>,
+    before: &[Known],
+) -> Known {
     // All that arrives; of a broadcast each subtask gets everything.
     let arriving = |input: &Input| {
         let once = before[input.stage].clone();
@@ -131,12 +137,7 @@ fn of_stage(stage: &Stage, parallelism: Option<u32>, before: &[Known]) -> Known 
     };
     let all = |inputs: &[Input]| inputs.iter().map(arriving).reduce(Known::and).unwrap_or(Known::Nothing);
     match &stage.operation {
-        Operation::Source { number, splits, keys } => {
-            let of_split = |(split, rows): (u32, &u32)| {
-                (0..*rows).map(move |offset| Row::at(*number, split, offset, *keys))
-            };
-            Known::Rows((0..).zip(splits).flat_map(of_split).collect())
-        }
+        Operation::Source { number, .. } => Known::Rows(sources[*number as usize].concat()),
         Operation::Join => {
             let [first, second] = stage.inputs.as_slice() else { return Known::Nothing };
             let second = arriving(second);
@@ -170,7 +171,7 @@ fn of_stage(stage: &Stage, parallelism: Option<u32>, before: &[Known]) -> Known 
             let exact = if by_key { rows.clone().map(|rows| grouped(&rows)) } else { None };
             exact.unwrap_or_else(|| rows.sums())
         }
-        Operation::Sort { .. } | Operation::Sink => all(&stage.inputs),
+        Operation::Sort { .. } | Operation::Sink { .. } => all(&stage.inputs),
         Operation::Count if stage.per_key => {
             let rows = all(&stage.inputs);
             rows.clone().map(|rows| counted_by_key(&rows)).unwrap_or_else(|| rows.without_values())
@@ -206,13 +207,15 @@ fn counted_by_key(rows: &[Row]) -> Vec<Row> {
 mod tests {
     use super::*;
     use crate::reference::dataflow::plan::read;
+    use crate::reference::dataflow::sources;
 
     /// Of the plan's last stage, behind source 0 with the rows (0,0,0,0,433), (0,0,1,1,432),
     /// (0,1,0,2,171) and source 1 with (1,0,0,2,595), (1,0,1,1,297).
     fn of(stages: &str, parallelism: Option<u32>) -> Known {
         let plan = format!("a = source rows=3 splits=2 keys=3; b = source rows=2 splits=1 keys=3; {stages}");
         let stages = read(&plan).unwrap();
-        known(&stages, &vec![parallelism; stages.len()]).pop().unwrap()
+        let sources = sources(&stages, &[]).unwrap();
+        known(&stages, &sources, &vec![parallelism; stages.len()]).pop().unwrap()
     }
 
     fn lines(known: Known) -> Vec<String> {

@@ -2,7 +2,10 @@
 
 use proptest::prelude::*;
 
+use super::super::source::{Files, Places, SourceKind, SourceOptions};
 use super::*;
+use crate::connectors::DEFAULT_SPLIT_BYTES;
+use crate::coordinator::SplitAssignment;
 
 fn error(text: &str) -> String {
     Plan::parse(text).unwrap_err().to_string()
@@ -25,10 +28,13 @@ fn a_plan_is_read_with_all_that_it_says() {
          f = sort e via hash by=value per=key; g = map f via custom; out = sink g via shuffle parallelism=1",
     )
     .unwrap();
-    let source =
-        SourceOptions { rows: 12, splits: 3, keys: 5, assignment: SplitAssignment::Static, snapshots: false };
-    let defaults =
-        SourceOptions { rows: 0, splits: 4, keys: 16, assignment: SplitAssignment::Dynamic, snapshots: true };
+    let rows = |rows, splits, keys, assignment, snapshots| SourceOptions {
+        kind: SourceKind::Rows(Places { rows, splits, keys }),
+        assignment,
+        snapshots,
+    };
+    let source = rows(12, 3, 5, SplitAssignment::Static, false);
+    let defaults = rows(0, 4, 16, SplitAssignment::Dynamic, true);
     let stage = |name: &str, operation, inputs: &[(usize, Via)], parallelism, max_parallelism| Stage {
         name: name.to_owned(),
         operation,
@@ -53,9 +59,37 @@ fn a_plan_is_read_with_all_that_it_says() {
             stage("e", Operation::First(3), &first, None, None),
             stage("f", by_value, &[(4, Via::Hash)], None, None),
             stage("g", Operation::Map, &[(5, Via::Custom)], None, None),
-            stage("out", Operation::Sink, &[(6, Via::Shuffle)], Some(1), None),
+            stage("out", Operation::Sink(SinkKind::Csv), &[(6, Via::Shuffle)], Some(1), None),
         ]
     );
+}
+
+#[test]
+fn a_source_takes_what_its_kind_needs_and_a_sink_says_what_it_writes() {
+    let kind = |words: &str| {
+        let plan = Plan::parse(&format!("a = source {words}; o = sink a kind=json-lines")).unwrap();
+        assert_eq!(plan.stages[1].operation, Operation::Sink(SinkKind::JsonLines));
+        let Operation::Source(options) = &plan.stages[0].operation else { panic!() };
+        options.kind.clone()
+    };
+    let files = |split_bytes| Files { path: "in/a".to_owned(), split_bytes };
+    let places = Places { rows: 3, splits: 2, keys: 16 };
+    assert_eq!(kind("kind=collection rows=3 splits=2"), SourceKind::Collection(places));
+    assert_eq!(kind("kind=sequence rows=3 splits=2 snapshots=false"), SourceKind::Sequence(places));
+    assert_eq!(kind("kind=csv path=in/a"), SourceKind::Csv(files(DEFAULT_SPLIT_BYTES)));
+    assert_eq!(kind("kind=json-lines path=in/a split-bytes=9"), SourceKind::JsonLines(files(9)));
+    let text = SourceKind::Text { files: files(9), keys: 5 };
+    assert_eq!(kind("kind=text path=in/a split-bytes=9 keys=5 assignment=static"), text);
+    assert_eq!(
+        error_behind_sources("x = source kind=cvs path=a"),
+        "kind=cvs is not rows or collection or sequence or csv or json-lines or text"
+    );
+    assert!(error_behind_sources("x = source kind=csv").ends_with("for example 'path=visits'"));
+    let takes = error_behind_sources("x = source kind=csv path=a rows=3");
+    assert!(takes.starts_with("unknown option 'rows'"), "{takes}");
+    let takes = error_behind_sources("x = source kind=collection rows=3 snapshots=false");
+    assert!(takes.starts_with("unknown option 'snapshots'"), "{takes}");
+    assert_eq!(error_behind_sources("x = sink a kind=xml"), "kind=xml is not csv or json-lines");
 }
 
 #[test]
@@ -104,7 +138,7 @@ fn a_wrong_operation_or_option_is_named_with_what_would_be_right() {
     );
     assert_eq!(
         error_behind_sources("x = sink a max-parallelism=2"),
-        "unknown option 'max-parallelism', did you mean 'parallelism'?; it takes: parallelism"
+        "unknown option 'max-parallelism', did you mean 'parallelism'?; it takes: parallelism, kind"
     );
     assert_eq!(error_behind_sources("x = sort a order=up"), "order=up is not ascending or descending");
     assert_eq!(

@@ -72,6 +72,10 @@ impl<'a> Options<'a> {
         }
     }
 
+    pub(super) fn text(&mut self, name: &'static str) -> Option<String> {
+        self.take(name).map(ToOwned::to_owned)
+    }
+
     pub(super) fn one_of<T: Copy>(
         &mut self,
         name: &'static str,
