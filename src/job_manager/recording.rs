@@ -228,7 +228,8 @@ impl JobMaster {
     /// The store did not open in time, broken or slow: the job starts over, and is recorded once the
     /// store works.
     fn start_without_store(&mut self, now: Time, out: &mut Outbox) {
-        let waited = self.boot.config.previous_worker_recovery_timeout;
+        let config = &self.boot.config;
+        let waited = config.previous_worker_recovery_timeout.max(config.registration_retry);
         let reason = match &self.recording.store {
             Store::Fails { reason } => reason.clone(),
             _ => format!("it did not open within {waited:?}"),

@@ -12,7 +12,7 @@ use super::out::{Stop, say};
 use super::{CliResult, RunArgs, load, options};
 use crate::digest::output_digest;
 use crate::oracle::{Judge, Verdict};
-use crate::scenario::{Fault, Outcome, Scenario};
+use crate::scenario::{Fault, Outcome, Profile, Scenario};
 use crate::trace::{RunEnd, RunOutcome, TraceEvent, TraceKind};
 
 pub fn run(args: &RunArgs, program: &Arc<Program>) -> CliResult {
@@ -68,11 +68,12 @@ fn judge(scenario: &Scenario, outcome: &RunOutcome, program: &Arc<Program>) -> C
             | (RunEnd::Canceled, Outcome::Canceled)
             | (RunEnd::Stuck { .. }, Outcome::Stuck)
     );
-    if !met {
+    let is_hostile = scenario.expect.profile == Profile::Hostile;
+    if !met && !is_hostile {
         say!("UNEXPECTED: the scenario expects {:?}", scenario.expect.outcome);
         code = ExitCode::FAILURE;
     }
-    if matches!(scenario.expect.outcome, Outcome::Finished | Outcome::Canceled) {
+    if is_hostile || matches!(scenario.expect.outcome, Outcome::Finished | Outcome::Canceled) {
         match Judge::new(scenario, program)?.judge(outcome) {
             Ok(verdict) => {
                 let Verdict { kept, rerun, crashes, .. } = verdict;

@@ -2,9 +2,12 @@
 //! and has read nothing whose producer runs again and may come to another result (the very purpose of
 //! FLIP-383).
 
+use revenant::disk::Volume;
+
 use super::durable::Loss;
 use super::history::Leader;
 use super::{History, Violation};
+use crate::trace::TraceKind;
 
 pub fn check(history: &History) -> Result<(), Violation> {
     for leader in history.leaders.iter().skip(1).filter(|leader| !history.is_blind(leader)) {
@@ -28,7 +31,8 @@ pub fn check(history: &History) -> Result<(), Violation> {
 /// A TaskManager that dies after the recovery takes partitions along, and after a global failure
 /// everything runs again: what runs again then is another question. The same holds of a TaskManager that
 /// dies before the recovery ends and after it was registered: the leader may hear of it later. (One that
-/// dies before that has changed what recovery finds alive.)
+/// dies before that has changed what recovery finds alive.) A partition that a broken disk does not give
+/// back is lost as well.
 pub fn disturbed_since_recovery(history: &History, leader: &Leader, until: usize) -> bool {
     let since = leader.recovered.unwrap_or(leader.acquired);
     let had_registered = |at: usize| {
@@ -38,11 +42,16 @@ pub fn disturbed_since_recovery(history: &History, leader: &Leader, until: usize
     };
     let lost =
         history.workers_lost.iter().filter(|&&at| at > since || at > leader.acquired && had_registered(at));
-    lost.chain(history.global_failures.iter().filter(|&&at| at > since)).any(|&at| at < until)
+    let unreadable = (since..until).any(|at| match history.outcome.trace.get(at).map(|event| &event.what) {
+        Some(TraceKind::DiskRefused { error }) => error.volume == Volume::Local && error.operation == "read",
+        _ => false,
+    });
+    unreadable || lost.chain(history.global_failures.iter().filter(|&&at| at > since)).any(|&at| at < until)
 }
 
 #[cfg(test)]
 mod tests {
+    use revenant::disk::{DiskError, DiskErrorKind};
     use revenant::ids::ProcessId;
     use revenant::note::Note;
 
@@ -60,6 +69,23 @@ mod tests {
         passes(check, &corrupted(20));
         let last = until_first_sink().log_length(1) - 1;
         caught(check, &corrupted(last), "v0.0.e2a1 was deployed");
+    }
+
+    #[test]
+    fn what_a_disk_does_not_give_back_may_run_again() {
+        let refused = |operation: &str| {
+            let mut story = until_first_sink();
+            story.crash().lead(2);
+            story.recovered(2, &[attempt(0, 0, 1, 1), attempt(0, 1, 1, 1), attempt(1, 0, 1, 1)]);
+            let (kind, volume, operation) = (DiskErrorKind::Other, Volume::Local, operation.to_owned());
+            let (path, message) = ("partitions/d0-v0.0.e1a1".to_owned(), "broken".to_owned());
+            let error = DiskError { kind, operation, volume, path, message };
+            story.happens(ProcessId::TaskManager(1), TraceKind::DiskRefused { error });
+            story.deploy(attempt(0, 0, 2, 1));
+            story
+        };
+        passes(check, &refused("read"));
+        caught(check, &refused("append"), "v0.0.e2a1 was deployed");
     }
 
     #[test]

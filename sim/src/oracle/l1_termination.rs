@@ -15,8 +15,21 @@ pub fn check(history: &History) -> Result<(), Violation> {
     Err(history.violation("L1", history.outcome.trace.len(), message))
 }
 
+/// Whatever is broken, nobody panics.
+pub fn check_panics(history: &History) -> Result<(), Violation> {
+    match &history.outcome.ended {
+        RunEnd::Panicked { process, actor, message } => {
+            let message = format!("{process}:{actor} panicked: {message}");
+            Err(history.violation("L1", history.outcome.trace.len(), message))
+        }
+        _ => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use revenant::ids::{ActorId, ProcessId};
+
     use super::*;
     use crate::oracle::testing::{Story, caught, passes};
 
@@ -29,6 +42,10 @@ mod tests {
         caught(check, &story, "does not end: nothing is left that could happen");
         story.end(RunEnd::Failed { reason: "v0.1 failed".to_owned() });
         caught(check, &story, "the job failed: v0.1 failed");
+        passes(check_panics, &story);
+        let (process, actor) = (ProcessId::JobManager, ActorId::Master);
+        story.end(RunEnd::Panicked { process, actor, message: "no way".to_owned() });
+        caught(check_panics, &story, "job-manager:master panicked: no way");
         story.end(RunEnd::Canceled);
         caught(check, &story, "nobody had asked for it");
         story.cancel();

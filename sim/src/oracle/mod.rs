@@ -11,7 +11,7 @@ use revenant::api::Program;
 use revenant::graph::JobGraph;
 
 use crate::reference::Reference;
-use crate::scenario::Scenario;
+use crate::scenario::{Profile, Scenario};
 use crate::trace::{RunEnd, RunOutcome};
 
 mod durable;
@@ -78,6 +78,7 @@ pub struct Judge {
     graph: Arc<JobGraph>,
     reference: Reference,
     patience: Patience,
+    profile: Profile,
 }
 
 impl Judge {
@@ -86,21 +87,23 @@ impl Judge {
         let job = scenario.job();
         let graph = program.build(&job).map_err(|error| error.to_string())?;
         let reference = Reference::new(&graph, &job, &scenario.configuration(), &scenario.inputs)?;
-        Ok(Self { graph, reference, patience: Patience::of(scenario) })
+        Ok(Self { graph, reference, patience: Patience::of(scenario), profile: scenario.expect.profile })
     }
 
     /// Judges a run by every oracle. The first broken promise is returned.
     pub fn judge(&self, outcome: &RunOutcome) -> Result<Verdict, Violation> {
-        judge(&self.graph, &self.reference, self.patience, outcome)
+        judge(&self.graph, &self.reference, self.patience, self.profile, outcome)
     }
 }
 
 /// Judges a run by every oracle. The first broken promise is returned: causes come before effects,
-/// so that a re-run that should not be is named before the output that it spoils.
+/// so that a re-run that should not be is named before the output that it spoils. Where nothing is made
+/// good, only what must never happen is judged: no L is.
 fn judge(
     graph: &JobGraph,
     reference: &Reference,
     patience: Patience,
+    profile: Profile,
     outcome: &RunOutcome,
 ) -> Result<Verdict, Violation> {
     let history = History::new(graph, reference.shape(), patience, outcome);
@@ -113,13 +116,22 @@ fn judge(
     s11_release::check(&history)?;
     e1_rerun::check(&history)?;
     e2_rerun::check(&history)?;
-    l6_cancel::check(&history)?;
-    l1_termination::check(&history)?;
+    l1_termination::check_panics(&history)?;
+    if profile == Profile::Recoverable {
+        l6_cancel::check(&history)?;
+        l1_termination::check(&history)?;
+    }
     s2_splits::check(&history)?;
     s3_attempts::check(&history)?;
-    if outcome.ended != RunEnd::Canceled {
-        s1_output::check(&history, reference)?;
+    match (outcome.ended == RunEnd::Finished, profile) {
+        (true, Profile::Recoverable) if !l4_leftovers::may_stay(&history) => {
+            s1_output::check(&history, reference)?;
+        }
+        (true, _) => s1_output::check_committed(&history, reference)?,
+        (false, _) => s1_output::check_unfinished(&history, reference)?,
     }
-    l4_leftovers::check(&history)?;
+    if profile == Profile::Recoverable {
+        l4_leftovers::check(&history)?;
+    }
     Ok(durable::verdict(&history))
 }

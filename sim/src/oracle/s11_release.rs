@@ -78,7 +78,14 @@ fn needed_by(history: &History, partition: ResultPartitionId, at: usize) -> Opti
                 return (!logged).then(|| format!("its reader {subtask} had not finished"));
             };
             let durable = history.log.durable_finish(finish.attempt).is_some_and(|durable| durable <= at);
-            (!durable && history.patience.recovers)
+            // Behind a flipped bit nothing can be read, and the leader who writes on cannot know.
+            let unseen = history
+                .leaders
+                .iter()
+                .rev()
+                .find(|leader| leader.acquired <= at)
+                .is_some_and(|leader| history.log.was_corrupted(leader.lost, at));
+            (!durable && !unseen && history.patience.recovers)
                 .then(|| format!("the finish of its reader {} was not durable", finish.attempt))
         })
 }
@@ -113,6 +120,22 @@ mod tests {
         story.finish_sink(attempt(1, 1, 1, 1)).unsynced(1, finished(attempt(1, 1, 1, 1)));
         story.release(1, partition(attempt(0, 0, 1, 1)));
         caught(check, &story, "the finish of its reader v1.1.e1a1 was not durable");
+    }
+
+    #[test]
+    fn a_leader_whose_log_has_a_flipped_bit_goes_by_what_was_synced() {
+        let mut story = until_sinks();
+        story.corrupt(1, 3);
+        story.finish_sink(attempt(1, 1, 1, 1)).log(1, finished(attempt(1, 1, 1, 1)));
+        story.release(1, partition(attempt(0, 0, 1, 1)));
+        passes(check, &story);
+        // One that came later has seen that it is gone.
+        let mut story = until_sinks();
+        story.corrupt(1, 3);
+        story.finish_sink(attempt(1, 1, 1, 1)).log(1, finished(attempt(1, 1, 1, 1)));
+        let all = [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(vertex, subtask)| attempt(vertex, subtask, 1, 1));
+        story.crash().lead(2).recovered(2, &all).release(1, partition(attempt(0, 0, 1, 1)));
+        caught(check, &story, "was not durable");
     }
 
     #[test]

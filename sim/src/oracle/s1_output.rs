@@ -15,13 +15,32 @@ use crate::reference::Reference;
 use crate::trace::TraceKind;
 
 pub fn check(history: &History, reference: &Reference) -> Result<(), Violation> {
+    check_with(history, reference, &history.outcome.output)
+}
+
+/// As [`check`], of a run after which nobody tidies.
+pub fn check_committed(history: &History, reference: &Reference) -> Result<(), Violation> {
+    let mut committed = history.outcome.output.clone();
+    committed.retain(|path, _| !is_pending(path));
+    check_with(history, reference, &committed)
+}
+
+fn is_pending(path: &str) -> bool {
+    path.split('/').any(|part| part == ".pending")
+}
+
+fn check_with(
+    history: &History,
+    reference: &Reference,
+    output: &BTreeMap<String, Bytes>,
+) -> Result<(), Violation> {
     let outcome = history.outcome;
     let fail = |message: String| history.violation("S1", outcome.trace.len(), message);
     let witness = witness(history)
         .ok_or_else(|| fail("the job ended though not all subtasks had finished".to_owned()))?;
     let expected = reference.outputs(&witness).map_err(&fail)?;
-    same_files(&expected, &outcome.output).map_err(&fail)?;
-    reference.whole(&outcome.output).map_err(&fail)?;
+    same_files(&expected, output).map_err(&fail)?;
+    reference.whole(output).map_err(&fail)?;
     let ended = outcome.trace.iter().rev().find_map(|event| match &event.what {
         TraceKind::Note(Note::JobEnded { outcome: JobOutcome::Finished { accumulators, .. } }) => {
             Some(accumulators)
@@ -35,6 +54,31 @@ pub fn check(history: &History, reference: &Reference) -> Result<(), Violation> 
         }
         None => Ok(()),
     }
+}
+
+/// Of a run that did not finish: nothing is committed before the decision, and then nothing else than
+/// what a finished run has.
+pub fn check_unfinished(history: &History, reference: &Reference) -> Result<(), Violation> {
+    let fail = |message: String| history.violation("S1", history.outcome.trace.len(), message);
+    let mut committed = history.outcome.output.iter().filter(|(path, _)| !is_pending(path)).peekable();
+    let Some((first, _)) = committed.peek() else { return Ok(()) };
+    if history.commit_decided.is_none() {
+        return Err(fail(format!("output file {first} is there though no commit was decided")));
+    }
+    let witness = witness(history)
+        .ok_or_else(|| fail("a commit was decided though not all subtasks had finished".to_owned()))?;
+    let expected = reference.outputs(&witness).map_err(&fail)?;
+    for (path, found) in committed {
+        match expected.get(path) {
+            None => return Err(fail(format!("output file {path} should not be there"))),
+            Some(bytes) if found == bytes => {}
+            Some(bytes) => {
+                let differs = first_difference(bytes, found);
+                return Err(fail(format!("output file {path} differs: {differs}")));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn same_files(expected: &BTreeMap<String, Vec<u8>>, found: &BTreeMap<String, Bytes>) -> Result<(), String> {
@@ -77,8 +121,11 @@ fn first_difference(expected: &[u8], found: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use revenant::message::CommitDecision;
+
     use super::*;
     use crate::oracle::testing::{Story, attempt, caught, passes, test_reference};
+    use crate::trace::RunEnd;
 
     fn run() -> Story {
         let mut story = Story::new();
@@ -104,6 +151,9 @@ mod tests {
             run().output(".pending/v1.0.e1a1", b""),
             "output file .pending/v1.0.e1a1 should not be there",
         );
+        let mut story = run();
+        story.output(".pending/v1.0.e1a1", b"");
+        passes(|history| check_committed(history, &test_reference()), &story);
         let mut story = Story::new();
         story.run_sources().run_sinks().output("part-0", b"0\n2\n");
         caught(judge, &story, "output file part-1 is missing");
@@ -131,6 +181,27 @@ mod tests {
         let accumulators = [].into();
         story.note(Note::JobEnded { outcome: JobOutcome::Finished { committed: 2, accumulators } });
         passes(judge, &story);
+    }
+
+    #[test]
+    fn what_a_run_without_an_end_has_committed_is_right_and_was_decided() {
+        let check = |history: &History| check_unfinished(history, &test_reference());
+        let mut undecided = run();
+        undecided.end(RunEnd::Stuck { why: "the disk is full".to_owned() });
+        caught(check, &undecided, "part-0 is there though no commit was decided");
+        let decided = |files: &[(&str, &'static [u8])]| {
+            let mut story = Story::new();
+            story.run_sources().run_sinks();
+            let decision = CommitDecision { committables: vec![], accumulators: BTreeMap::new() };
+            story.note(Note::CommitDecided { decision });
+            for (path, bytes) in files {
+                story.output(path, bytes);
+            }
+            story
+        };
+        passes(check, &decided(&[("part-0", b"0\n2\n"), (".pending/v1.0.e1a1", b"?")]));
+        caught(check, &decided(&[("part-1", b"1\n1\n")]), "part-1 differs: line 2 should be '3'");
+        caught(check, &decided(&[("part-2", b"")]), "part-2 should not be there");
     }
 
     #[test]

@@ -171,7 +171,9 @@ impl Shared {
     /// How long the JobManager may wait for somebody who does not answer.
     fn longest_silence(&self) -> Duration {
         let config = &self.config;
-        let silence = config.heartbeat_timeout.max(config.registration_retry).max(config.session_timeout / 3);
+        let silence = (config.heartbeat_timeout + config.heartbeat_interval)
+            .max(config.registration_retry)
+            .max(config.session_timeout / 3);
         // A standby learns of the end when it follows the leader that ended.
         if self.scenario.cluster.job_managers > 1 { silence + config.session_timeout } else { silence }
     }

@@ -228,8 +228,21 @@ impl Default for Disk {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Expect {
-    /// What the client sees.
+    /// What the client sees. Of a hostile scenario it may be anything.
     pub outcome: Outcome,
+    /// Whether all that breaks is made good.
+    pub profile: Profile,
+}
+
+/// What faults leave of the cluster, and with it what is promised.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Profile {
+    /// Every fault is healed, and as much survives as the job needs: it ends as expected.
+    #[default]
+    Recoverable,
+    /// Nothing is made good: the job may end in any way, or never, but not with wrong output.
+    Hostile,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

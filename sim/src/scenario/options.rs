@@ -22,6 +22,11 @@ impl Options {
         Ok(())
     }
 
+    /// What is set, by name.
+    pub fn values(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(key, value)| (key.as_str(), value.as_str()))
+    }
+
     pub fn configuration(&self) -> Configuration {
         let mut config = Configuration::default();
         for (key, value) in &self.0 {
