@@ -14,6 +14,7 @@ pub mod digest;
 pub mod disk;
 pub mod draw;
 pub mod explore;
+pub mod generate;
 pub mod log;
 pub mod network;
 pub mod oracle;

@@ -1,7 +1,8 @@
 //! `cargo sim determinism`: the same seeds in two operating-system processes, event by event.
 //!
 //! Each seed is run twice: as the scenario says, and with a crash of the JobManager somewhere in its
-//! course, from which it recovers. The first process runs the seeds one after the other, the second
+//! course, from which it recovers; or, with `--generated`, once as the scenario that follows from it. The
+//! first process runs the seeds one after the other, the second
 //! in reverse and on several threads; it may be another build of this program (`--against`).
 
 use std::path::{Path, PathBuf};
@@ -16,12 +17,25 @@ use revenant::ids::{ActorId, ProcessId};
 use super::out::say;
 use super::{CliResult, load, options};
 use crate::digest::Digest;
+use crate::generate::generate;
 use crate::point::{CrashPoint, PointAt};
-use crate::scenario::Fault;
+use crate::scenario::{Fault, Profile, Scenario};
+use crate::trace::RunOutcome;
+
+/// What is run: a scenario, or those that follow from seeds.
+#[derive(Args)]
+#[group(required = true, multiple = false)]
+struct What {
+    file: Option<PathBuf>,
+    /// In place of a file: the generated scenarios of this profile, `recoverable` or `hostile`.
+    #[arg(long, value_name = "PROFILE", value_parser = super::swarm::parse_profile)]
+    generated: Option<Profile>,
+}
 
 #[derive(Args)]
 pub struct HashesArgs {
-    file: PathBuf,
+    #[command(flatten)]
+    what: What,
     #[arg(long)]
     first: u64,
     #[arg(long, value_parser = super::seeds())]
@@ -36,19 +50,23 @@ pub struct HashesArgs {
 /// Prints, for each seed in order: seed, hash of the run, events, digest of the chain; or, with
 /// `text`, for each event its chain value and its text.
 pub fn hashes(args: &HashesArgs, program: &Arc<Program>) -> CliResult {
-    let scenario = load(&args.file, program)?;
+    let given = args.what.file.as_ref().map(|file| load(file, program)).transpose()?;
     let mut options = options();
     options.keep_chain = true;
     options.keep_text = args.text;
-    let both = |seed| {
-        let mut scenario = scenario.clone();
+    let run = |scenario: &Scenario| crate::run::run(scenario, program, &options);
+    let runs = |seed| -> Result<Vec<RunOutcome>, String> {
+        let Some(mut scenario) = given.clone() else {
+            let generated = generate(seed, args.what.generated.unwrap_or_default(), program)?;
+            return Ok(vec![run(&generated.scenario)]);
+        };
         scenario.schedule.seed = seed;
-        let calm = crate::run::run(&scenario, program, &options);
+        let calm = run(&scenario);
         scenario.faults.push(Fault::crash_at(crash_of(seed), false));
-        [calm, crate::run::run(&scenario, program, &options)]
+        Ok(vec![calm, run(&scenario)])
     };
     if args.text {
-        for outcome in both(args.first) {
+        for outcome in runs(args.first)? {
             for (chain, text) in outcome.detail.chain.iter().zip(&outcome.detail.text) {
                 say!("{chain:016x} {text}");
             }
@@ -62,11 +80,14 @@ pub fn hashes(args: &HashesArgs, program: &Arc<Program>) -> CliResult {
         for _ in 0..args.threads.max(1) {
             scope.spawn(|| {
                 while let Some(seed) = open.lock().ok().and_then(|mut open| open.pop()) {
-                    let [calm, crashed] = both(seed).map(|outcome| {
+                    let of_run = |outcome: RunOutcome| {
                         let chain = Digest::of(0, &outcome.detail.chain);
                         format!("{:016x} {} {chain:016x}", outcome.hash, outcome.events)
-                    });
-                    let line = format!("{calm} {crashed}");
+                    };
+                    let line = match runs(seed) {
+                        Ok(outcomes) => outcomes.into_iter().map(of_run).collect::<Vec<_>>().join(" "),
+                        Err(error) => error,
+                    };
                     if let Ok(mut lines) = lines.lock() {
                         lines.push((seed, line));
                     }
@@ -97,7 +118,11 @@ fn crash_of(seed: u64) -> CrashPoint {
 
 #[derive(Args)]
 pub struct DeterminismArgs {
-    file: PathBuf,
+    #[command(flatten)]
+    what: What,
+    /// The first seed; without it, the scenario's.
+    #[arg(long)]
+    first: Option<u64>,
     #[arg(long, default_value_t = 50, value_parser = super::seeds())]
     seeds: u64,
     /// Threads of the second process; the first has one.
@@ -109,17 +134,19 @@ pub struct DeterminismArgs {
 }
 
 pub fn determinism(args: &DeterminismArgs, program: &Arc<Program>) -> CliResult {
-    let DeterminismArgs { file, seeds, threads, against } = args;
+    let DeterminismArgs { what, first, seeds, threads, against } = args;
     let (seeds, threads) = (*seeds, *threads);
-    let first = load(file, program)?.schedule.seed;
+    let own = what.file.as_ref().map(|file| load(file, program)).transpose()?;
+    let first = first.or(own.map(|scenario| scenario.schedule.seed)).unwrap_or_default();
     last_seed(first, seeds)?;
     let this = std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
     let against = against.as_ref().unwrap_or(&this);
-    let alone = other_process(&this, file, first, seeds, 1, false)?;
-    let together = other_process(against, file, first, seeds, threads, false)?;
+    let alone = other_process(&this, what, first, seeds, 1, false)?;
+    let together = other_process(against, what, first, seeds, threads, false)?;
     if alone == together && alone.lines().count() as u64 == seeds {
+        let each = if what.generated.is_some() { "each generated" } else { "each calm and with a crash" };
         say!(
-            "{seeds} seeds from {first}, each calm and with a crash: every event equal in two processes, \
+            "{seeds} seeds from {first}, {each}: every event equal in two processes, \
              on 1 and {threads} threads (digest of all: {:016x})",
             Digest::of(0, alone.as_bytes())
         );
@@ -132,8 +159,8 @@ pub fn determinism(args: &DeterminismArgs, program: &Arc<Program>) -> CliResult 
     };
     say!("seed, hash, events and chain differ:\n  {a}\n  {b}");
     let seed = a.split(' ').next().and_then(|seed| seed.parse().ok()).unwrap_or(first);
-    let a = other_process(&this, file, seed, 1, 1, true)?;
-    let b = other_process(against, file, seed, 1, 1, true)?;
+    let a = other_process(&this, what, seed, 1, 1, true)?;
+    let b = other_process(against, what, seed, 1, 1, true)?;
     match a.lines().zip(b.lines()).enumerate().find(|(_, (a, b))| a != b) {
         Some((event, (a, b))) => say!("first at event {}:\n  {a}\n  {b}", event + 1),
         None => say!("two single runs of seed {seed} are equal: it takes other threads to differ"),
@@ -143,14 +170,17 @@ pub fn determinism(args: &DeterminismArgs, program: &Arc<Program>) -> CliResult 
 
 fn other_process(
     program: &Path,
-    file: &Path,
+    what: &What,
     first: u64,
     seeds: u64,
     threads: usize,
     text: bool,
 ) -> Result<String, String> {
     let mut command = Command::new(program);
-    command.arg("hashes").arg(file);
+    command.arg("hashes").args(&what.file);
+    if let Some(profile) = what.generated {
+        command.args(["--generated", super::swarm::profile_name(profile)]);
+    }
     command.args(["--first", &first.to_string(), "--seeds", &seeds.to_string()]);
     command.args(["--threads", &threads.to_string()]);
     if text {

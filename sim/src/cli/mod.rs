@@ -25,6 +25,7 @@ mod out;
 mod points;
 mod run;
 mod scale;
+mod swarm;
 
 #[derive(Parser)]
 #[command(name = "cargo sim", about = "Runs the engine on a simulated network, clock and disk, and kills it")]
@@ -59,6 +60,10 @@ enum Command {
         #[arg(long)]
         page: bool,
     },
+    /// Print the scenario of a seed: job, data, cluster, options and faults.
+    Generate(swarm::GenerateArgs),
+    /// Run and judge the scenarios of many seeds, and say what occurred in them.
+    Swarm(swarm::SwarmArgs),
     /// Measure a large job and the recovery of its JobManager beside a smaller one.
     Scale(scale::ScaleArgs),
     /// One run of `scale`.
@@ -103,6 +108,8 @@ pub fn main() -> ExitCode {
         Command::Determinism(args) => determinism::determinism(&args, &program),
         Command::Bench { file, seconds } => bench::bench(&file, seconds, &program),
         Command::Schema { page } => schema(page),
+        Command::Generate(args) => swarm::print(&args, &program),
+        Command::Swarm(args) => swarm::run(&args, &program),
         Command::Scale(args) => scale::scale(&args),
         Command::Measure(args) => scale::measure(&args, &program),
         Command::Hashes(args) => determinism::hashes(&args, &program),

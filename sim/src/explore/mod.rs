@@ -24,7 +24,8 @@ mod progress;
 mod report;
 mod survey;
 
-pub use pool::available_threads;
+pub use pool::{available_threads, map};
+pub(crate) use progress::bar;
 pub use report::{Classes, Failure, Report, Spread};
 
 /// How a scenario is explored.
@@ -88,7 +89,7 @@ pub fn explore(
     let judge = Judge::new(&scenario, program)?;
     let threads = options.threads.unwrap_or_else(available_threads);
 
-    let schedules = pool::map(
+    let schedules = map(
         seeds as usize,
         threads,
         |index| Schedule::new(&scenario, first + index as u64, program, &judge),
@@ -107,14 +108,14 @@ pub fn explore(
     };
     let chosen: Vec<&Case> = chosen.into_iter().map(|index| &all[index]).collect();
 
-    let bar = progress::bar(chosen.len());
+    let bar = bar(chosen.len());
     let begin = Instant::now();
     let work = |index: usize| {
         let crashing = chosen[index].scenario(options.machine);
         let run = |codec| run(&crashing, program, &RunOptions { codec, ..RunOptions::default() });
         survey::survey(index, run, |outcome| judge.judge(outcome))
     };
-    let surveyed = pool::map(chosen.len(), threads, work, |_| bar.inc(1));
+    let surveyed = map(chosen.len(), threads, work, |_| bar.inc(1));
     let took = begin.elapsed();
     bar.finish_and_clear();
 

@@ -70,6 +70,8 @@ pub struct RunOptions {
     pub profile: bool,
     /// Collects the crash points of this process.
     pub collect_points: Option<ProcessId>,
+    /// Collects those of all processes.
+    pub collect_all_points: bool,
 }
 
 /// Executes the scenario. The program must know the scenario's job.

@@ -1,12 +1,12 @@
 //! Plans of every operation and exchange, each run without a crash and with some, through all
 //! oracles: engine and reference were written from the same words and nothing else. Then drawn plans.
 
-use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed};
 use revenant_sim::explore::{ExploreOptions, Report, explore};
+use revenant_sim::generate::plan::{OPERATIONS, PlanShape, SourceShape, StageShape, WAYS};
 use revenant_sim::scenario::Scenario;
 
 use super::{program, scenario};
@@ -97,98 +97,27 @@ fn every_operation_and_exchange_does_what_the_reference_says_with_and_without_a_
     }
 }
 
-/// A stage behind the sources.
-#[derive(Clone, Debug)]
-struct Drawn {
-    operation: &'static str,
-    inputs: [prop::sample::Index; 2],
-    both: bool,
-    per_key: bool,
-    ways: [&'static str; 2],
-    parallelism: Option<u32>,
-    is_written: bool,
-}
-
-const WAYS: [&str; 7] = ["forward", "hash", "rebalance", "rescale", "shuffle", "custom", "broadcast"];
-
-const OPERATIONS: [&str; 11] = [
-    "map",
-    "filter",
-    "skew",
-    "join",
-    "group",
-    "sort",
-    "sort by=value",
-    "sort order=descending",
-    "count",
-    "reduce",
-    "first 3 of",
-];
-
-fn drawn() -> impl Strategy<Value = Drawn> {
+fn stage() -> impl Strategy<Value = StageShape> {
     let operation = prop::sample::select(OPERATIONS.to_vec());
     let way = || prop::sample::select(WAYS.to_vec());
-    let inputs = (any::<prop::sample::Index>(), any::<prop::sample::Index>(), any::<bool>());
-    let flags = (any::<bool>(), any::<bool>());
+    let inputs = (any::<usize>(), any::<usize>(), any::<bool>());
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>());
     (operation, inputs, (way(), way()), prop::option::of(1..9_u32), flags).prop_map(
-        |(operation, (first, second, both), (one, other), parallelism, (per_key, is_written))| Drawn {
-            operation,
-            inputs: [first, second],
-            both,
-            per_key: per_key
-                && ["sort", "count", "reduce", "first"].iter().any(|has| operation.starts_with(has)),
-            ways: [one, other],
-            parallelism,
-            is_written,
+        |(operation, (first, second, both), (one, other), parallelism, (per_key, is_written, json))| {
+            let (inputs, ways) = ([first, second], [one, other]);
+            StageShape { operation, inputs, both, per_key, ways, parallelism, is_written, json }
         },
     )
 }
 
-/// Rows, splits, whether they are assigned statically, and the parallelism.
-type DrawnSource = (u32, u32, bool, Option<u32>);
-
-fn text_of(sources: &[DrawnSource], stages: &[Drawn]) -> String {
-    let mut plan = String::new();
-    let mut names = Vec::new();
-    let set =
-        |parallelism: Option<u32>| parallelism.map_or_else(String::new, |p| format!(" parallelism={p}"));
-    for (number, (rows, splits, is_static, parallelism)) in sources.iter().enumerate() {
-        let assignment = if *is_static { "static" } else { "dynamic" };
-        let parallelism = set(*parallelism);
-        let _ = writeln!(
-            plan,
-            "s{number} = source rows={rows} splits={splits} keys=7 assignment={assignment}{parallelism}"
-        );
-        names.push((format!("s{number}"), true));
-    }
-    for (number, stage) in stages.iter().enumerate() {
-        let two = stage.both || stage.operation == "join";
-        let [first, second] = stage.inputs.map(|input| names[input.index(names.len())].0.clone());
-        let ways = match stage.operation {
-            "join" if stage.both => ["hash", "hash"],
-            "join" => ["broadcast", stage.ways[1]],
-            "group" => ["hash", "hash"],
-            _ if stage.per_key => ["hash", "hash"],
-            _ => stage.ways,
-        };
-        let (inputs, ways) =
-            if two { (format!("{first} {second}"), ways.join(",")) } else { (first, ways[0].to_owned()) };
-        let (operation, options) = match stage.operation.split_once(' ') {
-            Some((operation, option)) if option.contains('=') => (operation, format!(" {option}")),
-            _ => (stage.operation, String::new()),
-        };
-        let (parallelism, per) = (set(stage.parallelism), if stage.per_key { " per=key" } else { "" });
-        let _ = writeln!(plan, "n{number} = {operation} {inputs} via {ways}{options}{per}{parallelism}");
-        names.push((format!("n{number}"), stage.is_written));
-    }
-    // Whatever nobody uses must be written.
-    for (name, is_written) in names {
-        let is_used = plan.split_whitespace().filter(|word| *word == name).count() > 1;
-        if is_written || !is_used {
-            let _ = writeln!(plan, "o-{name} = sink {name}");
-        }
-    }
-    plan
+fn source() -> impl Strategy<Value = SourceShape> {
+    let kind = prop::sample::select(vec!["rows", "collection", "sequence"]);
+    (kind, 0..60_u32, 1..7_u32, any::<bool>(), prop::option::of(1..9_u32)).prop_map(
+        |(kind, rows, splits, is_static, parallelism)| {
+            let words = format!("kind={kind} rows={rows} splits={splits} keys=7");
+            SourceShape { words, is_static, parallelism }
+        },
+    )
 }
 
 /// The same cases everywhere, unless `PROPTEST_RNG_SEED` names others.
@@ -208,12 +137,12 @@ proptest! {
 
     #[test]
     fn any_plan_does_what_the_reference_says_with_and_without_a_crash(
-        sources in prop::collection::vec((0..60_u32, 1..7_u32, any::<bool>(), prop::option::of(1..9_u32)), 1..3),
-        stages in prop::collection::vec(drawn(), 1..6),
+        sources in prop::collection::vec(source(), 1..3),
+        stages in prop::collection::vec(stage(), 1..6),
         sort_memory in prop::sample::select(SORT_MEMORIES.to_vec()),
         seed in any::<u32>(),
     ) {
-        let mut plan = text_of(&sources, &stages);
+        let mut plan = PlanShape { sources, stages }.text();
         if program().build(&scenario_of(&plan, sort_memory).job()).is_err() {
             // Then a forward is between different parallelisms, and nothing else can be wrong.
             plan = plan.replace("forward", "rebalance");

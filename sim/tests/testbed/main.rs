@@ -5,6 +5,7 @@ mod dataflow;
 mod exploration;
 mod faults;
 mod flink;
+mod generated;
 mod planted_bugs;
 mod properties;
 mod regressions;

@@ -39,9 +39,8 @@ impl Row {
     /// The row of a line of text: its key is the number of its bytes modulo `keys` (at least 1); its value
     /// begins as 0 and is, for byte after byte, 31 times what it was plus the byte.
     pub(super) fn of_line(source: u32, line: &str, keys: u32) -> Self {
-        let value = line
-            .bytes()
-            .fold(0_i64, |value, byte| value.wrapping_mul(31).wrapping_add(i64::from(byte)));
+        let value =
+            line.bytes().fold(0_i64, |value, byte| value.wrapping_mul(31).wrapping_add(i64::from(byte)));
         let key = (line.len() as u64 % u64::from(keys.max(1))).cast_signed();
         Self { source, split: 0, offset: 0, key, value, rows: 1 }
     }

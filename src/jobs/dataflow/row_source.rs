@@ -74,7 +74,11 @@ mod tests {
         let lengths = |rows, splits| -> Vec<u32> {
             let (assignment, snapshots) = (SplitAssignment::Static, true);
             let places = Places { rows, splits, keys: 3 };
-            RowSource { number: 0, places, assignment, snapshots }.splits().iter().map(|piece| piece.rows).collect()
+            RowSource { number: 0, places, assignment, snapshots }
+                .splits()
+                .iter()
+                .map(|piece| piece.rows)
+                .collect()
         };
         assert_eq!(lengths(11, 4), [3, 3, 3, 2]);
         assert_eq!(lengths(2, 4), [1, 1, 0, 0]);

@@ -32,7 +32,10 @@ pub(super) enum SourceKind {
     Csv(Files),
     JsonLines(Files),
     /// Rows made of lines of files.
-    Text { files: Files, keys: u32 },
+    Text {
+        files: Files,
+        keys: u32,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,9 +79,8 @@ pub(super) fn stream(
             let source = NumberSequenceSource::new(0, i64::from(*rows), *splits).assigned(assignment);
             let source = if snapshots { source } else { source.without_batch_snapshots() };
             let keys = *keys;
-            let row = move |offset: i64| {
-                Row::generate(number, 0, u32::try_from(offset).unwrap_or_default(), keys)
-            };
+            let row =
+                move |offset: i64| Row::generate(number, 0, u32::try_from(offset).unwrap_or_default(), keys);
             added(env, &raw, source, stage).map(row).name(name)
         }
         SourceKind::Csv(Files { path, split_bytes }) => {

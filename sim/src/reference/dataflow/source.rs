@@ -163,7 +163,8 @@ mod tests {
 
     #[test]
     fn json_has_members_in_any_order_and_lines_of_blanks() {
-        let text = " {\"rows\" : 1,\"value\":-5,\"key\":4,\"offset\":3,\"split\":2,\"source\":1,\"x\":\"y\"}\n \n";
+        let text =
+            " {\"rows\" : 1,\"value\":-5,\"key\":4,\"offset\":3,\"split\":2,\"source\":1,\"x\":\"y\"}\n \n";
         assert_eq!(read(Format::JsonLines, text, 1000), [["1,2,3,4,-5,1"]]);
         assert!(of_file(0, Format::JsonLines, 5, "[1]", 60).is_err());
         let row = Row { source: 1, split: 2, offset: 3, key: 4, value: -5, rows: 6 };

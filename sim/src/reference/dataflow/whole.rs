@@ -118,12 +118,7 @@ pub fn known(stages: &[Stage], sources: &[Vec<Vec<Row>>], parallelism: &[Option<
     known
 }
 
-fn of_stage(
-    stage: &Stage,
-    sources: &[Vec<Vec<Row>>],
-    parallelism: Option<u32>,
-    before: &[Known],
-) -> Known {
+fn of_stage(stage: &Stage, sources: &[Vec<Vec<Row>>], parallelism: Option<u32>, before: &[Known]) -> Known {
     // All that arrives; of a broadcast each subtask gets everything.
     let arriving = |input: &Input| {
         let once = before[input.stage].clone();

@@ -1,0 +1,58 @@
+//! The cluster and its world: how many processes, how far apart, how slow the disks, how wrong the
+//! clocks, and what a crash leaves.
+
+use std::time::Duration;
+
+use super::stream::Stream;
+use crate::scenario::{
+    ClockError, Drift, DurationRange, InFlight, Incomplete, Profile, RestartAfter, Scenario, Skew, Span,
+    Unsynced,
+};
+
+/// Nothing that a recoverable scenario has to wait for takes longer.
+const PATIENCE: Duration = Duration::from_hours(3);
+
+const INCOMPLETE: [Incomplete; 4] =
+    [Incomplete::Done, Incomplete::NotDone, Incomplete::Torn, Incomplete::Sector];
+
+const UNSYNCED: [Unsynced; 9] = [
+    Unsynced::Lost,
+    Unsynced::Kept,
+    Unsynced::Torn,
+    Unsynced::Record,
+    Unsynced::Sector,
+    Unsynced::Zeros,
+    Unsynced::NamesWithoutData,
+    Unsynced::DataWithoutNames,
+    Unsynced::Any,
+];
+
+pub fn draw(draws: &mut Stream, profile: Profile, scenario: &mut Scenario) {
+    let cluster = &mut scenario.cluster;
+    cluster.task_managers = draws.between(1, 5);
+    cluster.restart_after = RestartAfter::After(Duration::from_millis(draws.one_of(&[100, 1000, 5000])));
+    (cluster.time_limit, cluster.event_limit) = match profile {
+        Profile::Recoverable => (Span(PATIENCE), 3_000_000),
+        Profile::Hostile => (Span(Duration::from_mins(10)), 300_000),
+    };
+    let range =
+        |(min, max)| DurationRange { min: Duration::from_micros(min), max: Duration::from_micros(max) };
+    scenario.network.latency = range(draws.one_of(&[(0, 0), (200, 2000), (1, 50_000), (100_000, 100_000)]));
+    scenario.network.in_flight_at_crash = draws.one_of(&[InFlight::Delivered, InFlight::Lost]);
+    scenario.disk.latency = range(draws.one_of(&[(0, 0), (50, 500), (50, 20_000)]));
+    scenario.disk.sync_latency = range(draws.one_of(&[(0, 0), (500, 5000), (500, 100_000)]));
+    scenario.disk.incomplete_at_crash = draws.one_of(&INCOMPLETE);
+    scenario.disk.unsynced_at_machine_crash = draws.one_of(&UNSYNCED);
+    let owner = draws.one_of(&["high-availability", "job-manager", "task-manager-1"]);
+    if draws.one_in(4) {
+        scenario.disk.shared_volumes_on = Some(owner.to_owned());
+    }
+    let wrong = draws.one_in(8);
+    let skew = Skew(draws.one_of(&[-5_000_000_000, 10_000_000, 300_000_000_000]));
+    let drift = Drift(draws.one_of(&[-20_000, 0, 100, 20_000]));
+    let processes: Vec<String> = scenario.processes().map(|process| process.to_string()).collect();
+    let process = draws.one_of(&processes);
+    if wrong {
+        scenario.clock.insert(process, ClockError { skew, drift });
+    }
+}

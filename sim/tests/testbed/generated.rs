@@ -1,0 +1,51 @@
+//! Scenarios that follow from seeds: some hundreds of each profile keep all promises, nearly all have a
+//! fault that takes effect, and the first are what they were.
+
+use std::path::Path;
+
+use revenant_sim::explore::available_threads;
+use revenant_sim::generate::swarm::{Report, swarm};
+use revenant_sim::scenario::Profile;
+
+use super::program;
+
+const SEEDS: u64 = 250;
+/// How many have their hashes in a file.
+const GOLDEN: u64 = 20;
+
+fn judged(profile: Profile) -> Report {
+    let report = swarm(0..SEEDS, profile, available_threads(), &program());
+    let failures = &report.failures;
+    assert!(failures.is_empty(), "{profile:?}: {failures:#?}");
+    assert!(!report.is_mostly_vacuous(), "{profile:?}: {} of {SEEDS} are vacuous", report.vacuous);
+    report
+}
+
+/// `cargo sim swarm --seeds 0..20 --profile recoverable --hashes > sim/tests/testbed/golden/recoverable.txt`
+/// writes the file again, after a change that is meant to change what happens.
+fn same_as_before(report: &Report, name: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/testbed/golden").join(format!("{name}.txt"));
+    let golden = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let found: String =
+        report.hashes[..GOLDEN as usize].iter().map(|(seed, hash)| format!("{seed} {hash:016x}\n")).collect();
+    assert_eq!(
+        found,
+        golden,
+        "runs are not what they were; if that is meant: cargo sim swarm --seeds 0..{GOLDEN} --profile {name} \
+         --hashes > {}",
+        path.display()
+    );
+}
+
+#[test]
+fn recoverable_scenarios_end_well_and_are_what_they_were() {
+    let report = judged(Profile::Recoverable);
+    same_as_before(&report, "recoverable");
+}
+
+#[test]
+fn hostile_scenarios_never_have_wrong_output_and_are_what_they_were() {
+    let report = judged(Profile::Hostile);
+    same_as_before(&report, "hostile");
+    assert!(report.ends.contains_key("stuck"), "nothing was hostile: {:?}", report.ends);
+}
