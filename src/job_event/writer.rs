@@ -132,6 +132,7 @@ enum Step {
     Close,
     ListToClear,
     Delete,
+    SyncCleared,
 }
 
 impl JobEventWriter {
@@ -357,7 +358,7 @@ impl JobEventWriter {
     fn completed(&mut self, now: Time, op: DiskOpId, result: DiskResult, out: &mut Outbox) {
         let Some(step) = self.pending.complete(op) else { return };
         let clearing = matches!(self.state, State::Clearing { .. });
-        if clearing && !matches!(step, Step::ListToClear | Step::Delete) {
+        if clearing && !matches!(step, Step::ListToClear | Step::Delete | Step::SyncCleared) {
             return self.list_to_clear(out);
         }
         let output = match result {
@@ -398,8 +399,13 @@ impl JobEventWriter {
             Step::Delete => {
                 let State::Clearing { left, .. } = &mut self.state else { return };
                 *left -= 1;
-                self.cleared(out);
+                if *left == 0 {
+                    // Until then a crash of the machine would bring them back, and nobody clears again.
+                    let path = Self::directory(&self.config);
+                    self.disk(Step::SyncCleared, DiskOp::SyncDirectory { path }, out);
+                }
             }
+            Step::SyncCleared => self.cleared(out),
         }
     }
 }

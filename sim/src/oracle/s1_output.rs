@@ -121,8 +121,6 @@ fn first_difference(expected: &[u8], found: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use revenant::message::CommitDecision;
-
     use super::*;
     use crate::oracle::testing::{Story, attempt, caught, passes, test_reference};
     use crate::trace::RunEnd;
@@ -186,14 +184,15 @@ mod tests {
     #[test]
     fn what_a_run_without_an_end_has_committed_is_right_and_was_decided() {
         let check = |history: &History| check_unfinished(history, &test_reference());
-        let mut undecided = run();
-        undecided.end(RunEnd::Stuck { why: "the disk is full".to_owned() });
+        let mut undecided = Story::new();
+        undecided
+            .run_sources()
+            .output("part-0", b"0\n2\n")
+            .end(RunEnd::Stuck { why: "the disk is full".to_owned() });
         caught(check, &undecided, "part-0 is there though no commit was decided");
         let decided = |files: &[(&str, &'static [u8])]| {
             let mut story = Story::new();
             story.run_sources().run_sinks();
-            let decision = CommitDecision { committables: vec![], accumulators: BTreeMap::new() };
-            story.note(Note::CommitDecided { decision });
             for (path, bytes) in files {
                 story.output(path, bytes);
             }
