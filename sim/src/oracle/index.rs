@@ -88,9 +88,9 @@ impl<'a> Index<'a> {
         }
     }
 
-    /// Whether the process is the leader, or nobody is.
+    /// Whether the process was the last that was elected, or none was.
     fn may_lead(&self, process: ProcessId) -> bool {
-        self.history.leaders.last().is_none_or(|leader| leader.process == process || leader.until != END)
+        self.history.leaders.last().is_none_or(|leader| leader.process == process)
     }
 
     fn note(&mut self, at: usize, event: &TraceEvent, note: &'a Note) {

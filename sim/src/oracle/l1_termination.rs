@@ -43,7 +43,7 @@ mod tests {
         story.end(RunEnd::Failed { reason: "v0.1 failed".to_owned() });
         caught(check, &story, "the job failed: v0.1 failed");
         passes(check_panics, &story);
-        let (process, actor) = (ProcessId::JobManager, ActorId::Master);
+        let (process, actor) = (ProcessId::JOB_MANAGER, ActorId::Master);
         story.end(RunEnd::Panicked { process, actor, message: "no way".to_owned() });
         caught(check_panics, &story, "job-manager:master panicked: no way");
         story.end(RunEnd::Canceled);

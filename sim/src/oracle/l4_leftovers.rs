@@ -104,7 +104,7 @@ mod tests {
             let (operation, path) = (operation.to_owned(), at.to_owned());
             let error = DiskError { kind, operation, volume, path, message: "broken".to_owned() };
             let mut story = Story::new();
-            story.happens(ProcessId::JobManager, TraceKind::DiskRefused { error });
+            story.happens(ProcessId::JOB_MANAGER, TraceKind::DiskRefused { error });
             story.output(".pending/v1.0.e1a1", b"1");
             story
         };

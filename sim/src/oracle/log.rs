@@ -93,6 +93,10 @@ impl Log {
         for (id, file) in open {
             log.files.entry(id).or_default().append(&mut file.records(id, 0));
         }
+        // What a crash or a flipped bit took was found first, and lies behind what is left.
+        for records in log.files.values_mut() {
+            records.sort_by_key(|record| record.end);
+        }
         log
     }
 

@@ -44,16 +44,25 @@ fn lost_with_its_process(history: &History, release: &Released) -> bool {
 
 /// The TaskManager lost its leader, and none registered it for as long as it keeps partitions.
 fn unclaimed(history: &History, release: &Released) -> bool {
-    let last = |all: &[(usize, ProcessId)]| {
-        all.iter()
-            .filter(|(at, process)| *at < release.at && *process == release.process)
-            .map(|(at, _)| *at)
-            .max()
+    let of_worker = |all: &'_ [(usize, ProcessId)]| -> Vec<usize> {
+        let own = all.iter().filter(|(at, process)| *at < release.at && *process == release.process);
+        own.map(|(at, _)| *at).collect()
     };
-    last(&history.abandoned).is_some_and(|abandoned| {
-        history.waited(release.process, abandoned, release.at) >= history.patience.retention
-            && last(&history.registered).is_none_or(|registered| registered < abandoned)
-    })
+    let Some(abandoned) = of_worker(&history.abandoned).into_iter().max() else { return false };
+    let registered =
+        of_worker(&history.registered).into_iter().filter(|at| !died_with_its_leader(history, *at));
+    history.waited(release.process, abandoned, release.at) >= history.patience.retention
+        && registered.max().is_none_or(|registered| registered < abandoned)
+}
+
+/// Whether the claim that goes with a registration may never have arrived: its leader died while it could
+/// be under way.
+fn died_with_its_leader(history: &History, registered: usize) -> bool {
+    let since = history.time(registered);
+    history
+        .crashes
+        .iter()
+        .any(|&crash| crash > registered && history.time(crash).since(since) <= history.patience.round_trip)
 }
 
 /// Who would need the partition if the JobManager crashed at this moment.
@@ -203,6 +212,19 @@ mod tests {
         passes(check, &released(300, false));
         caught(check, &released(200, false), "was released from task-manager-1");
         caught(check, &released(300, true), "was released from task-manager-1");
+    }
+
+    #[test]
+    fn a_claim_that_may_have_died_with_its_leader_does_not_count() {
+        let released = |wait: u64| {
+            let mut story = until_sinks();
+            story.log(1, finished(attempt(0, 0, 1, 1))).log_init(1, 1);
+            story.abandon(1).note(Note::TaskManagerRegistered { process: ProcessId::TaskManager(1) });
+            story.wait(wait).crash().wait(300).release(1, partition(attempt(0, 0, 1, 1)));
+            story
+        };
+        passes(check, &released(0));
+        caught(check, &released(5), "was released from task-manager-1");
     }
 
     #[test]
