@@ -47,6 +47,7 @@ pub fn draw(draws: &mut Stream, profile: Profile, scenario: &mut Scenario) {
     if draws.one_in(4) {
         scenario.disk.shared_volumes_on = Some(owner.to_owned());
     }
+    scenario.cluster.job_managers = draws.one_of(&[1, 1, 2, 3]);
     let wrong = draws.one_in(8);
     let skew = Skew(draws.one_of(&[-5_000_000_000, 10_000_000, 300_000_000_000]));
     let drift = Drift(draws.one_of(&[-20_000, 0, 100, 20_000]));

@@ -32,7 +32,10 @@ pub fn known_features() -> BTreeSet<String> {
         all.extend(values.iter().map(|value| format!("option {key} = {value}")));
     }
     all.extend(STRATEGIES.map(|strategy| format!("option restart-strategy.type = {strategy}")));
-    all.extend(["clock wrong from the start", "network latency 0", "disk latency 0"].map(String::from));
+    all.extend(
+        ["standby JobManagers", "clock wrong from the start", "network latency 0", "disk latency 0"]
+            .map(String::from),
+    );
     all
 }
 
@@ -70,6 +73,7 @@ pub fn features(scenario: &Scenario) -> BTreeSet<String> {
         see(format!("option {key} = {value}"));
     }
     for (is, what) in [
+        (scenario.cluster.job_managers > 1, "standby JobManagers"),
         (!scenario.clock.is_empty(), "clock wrong from the start"),
         (scenario.network.latency.max.is_zero(), "network latency 0"),
         (scenario.disk.latency.max.is_zero(), "disk latency 0"),

@@ -36,6 +36,9 @@ pub fn draw(draws: &mut Stream, scenario: &mut Scenario) {
             set(scenario, key, value);
         }
     }
+    if scenario.cluster.job_managers > 1 {
+        set(scenario, "job-event.store.volume", "ha");
+    }
     let interval = scenario.config.configuration().heartbeat_interval;
     match interval.as_millis() {
         200 => set(scenario, "heartbeat.timeout", "2 s"),

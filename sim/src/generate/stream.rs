@@ -16,6 +16,7 @@ pub enum Purpose {
     Cancel = 8,
     Process = 9,
     Clock = 10,
+    HighAvailability = 11,
 }
 
 #[derive(Clone, Debug)]

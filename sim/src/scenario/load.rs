@@ -9,6 +9,7 @@ use std::sync::Arc;
 use revenant::actor::Time;
 use revenant::api::Program;
 use revenant::config::{Configuration, ShuffleServiceKind, nearest};
+use revenant::disk::Volume;
 use revenant::ids::ProcessId;
 use revenant::job_manager::submission;
 use serde::Deserialize;
@@ -78,6 +79,11 @@ impl Scenario {
         }
         let config = self.config.configuration();
         self.check_shuffle(config.shuffle_service)?;
+        if self.cluster.job_managers > 1 && config.job_event_volume == Volume::Local {
+            let message = "a standby cannot read the log on another machine's disk: with job-managers above 1, \
+                           job-event.store.volume is ha";
+            return Err((Place::Option("job-event.store.volume"), message.to_owned()));
+        }
         if config.min_parallelism > config.max_parallelism {
             let message = format!(
                 "min-parallelism {} is above max-parallelism {}",

@@ -82,6 +82,11 @@ fn every_kind_of_error_names_its_line_and_what_is_right() {
             5,
             "there is no process task-manager-9",
         ),
+        (
+            "[cluster]\njob-managers = 2\n[config]\n'job-event.store.volume' = 'local'\n",
+            6,
+            "a standby cannot read the log on another machine's disk",
+        ),
         ("[cluster]\njob-managers = 0\n", 4, "is not from 1 to 9"),
         (
             "[[fault]]\nat = 't = 1 s'\ndo = 'crash job-manager-2'\n",

@@ -1,6 +1,7 @@
 //! Scenarios that follow from seeds: some hundreds of each profile keep all promises, nearly all have a
 //! fault that takes effect, and the first are what they were.
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use revenant_sim::explore::available_threads;
@@ -26,8 +27,10 @@ fn judged(profile: Profile) -> Report {
 fn same_as_before(report: &Report, name: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/testbed/golden").join(format!("{name}.txt"));
     let golden = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let found: String =
-        report.hashes[..GOLDEN as usize].iter().map(|(seed, hash)| format!("{seed} {hash:016x}\n")).collect();
+    let mut found = String::new();
+    for (seed, hash) in &report.hashes[..GOLDEN as usize] {
+        let _ = writeln!(found, "{seed} {hash:016x}");
+    }
     assert_eq!(
         found,
         golden,

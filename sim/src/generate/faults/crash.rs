@@ -11,7 +11,9 @@ use crate::scenario::{Action, Fault, RestartAfter, Trigger};
 use crate::trace::FoundPoint;
 
 pub const KINDS: &[Kind] = &[
-    kind("crash job-manager", 6, |draws, draft| crash(draws, draft, |p| p == ProcessId::JobManager, false)),
+    kind("crash job-manager", 6, |draws, draft| {
+        crash(draws, draft, |p| matches!(p, ProcessId::JobManager(_)), false)
+    }),
     kind("crash task-manager", 4, |draws, draft| {
         crash(draws, draft, |p| matches!(p, ProcessId::TaskManager(_)), false)
     }),
@@ -94,9 +96,9 @@ fn crash_together(draws: &mut Stream, draft: &Draft) -> Option<Vec<Fault>> {
 
 /// At one of the first events of an incarnation that is not the first.
 fn crash_in_recovery(draws: &mut Stream, draft: &Draft) -> Option<Vec<Fault>> {
-    let of_later = draft
-        .points()
-        .filter(|found| found.point.process == ProcessId::JobManager && found.point.incarnation > 1);
+    let of_later = draft.points().filter(|found| {
+        matches!(found.point.process, ProcessId::JobManager(_)) && found.point.incarnation > 1
+    });
     let points: Vec<&FoundPoint> = of_later.take(RECOVERY).collect();
     let found = *draws.any(&points)?;
     let machine = draws.one_in(3);

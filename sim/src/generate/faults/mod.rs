@@ -16,6 +16,7 @@ mod cancel;
 mod clock;
 mod crash;
 mod disk;
+mod high_availability;
 mod process;
 
 /// One kind of fault.
@@ -32,12 +33,13 @@ const fn kind(name: &'static str, weight: u64, draw: fn(&mut Stream, &Draft) -> 
     Kind { name, weight, only_hostile: false, draw }
 }
 
-const FAMILIES: [(Purpose, &[Kind]); 5] = [
+const FAMILIES: [(Purpose, &[Kind]); 6] = [
     (Purpose::Crash, crash::KINDS),
     (Purpose::Disk, disk::KINDS),
     (Purpose::Cancel, cancel::KINDS),
     (Purpose::Process, process::KINDS),
     (Purpose::Clock, clock::KINDS),
+    (Purpose::HighAvailability, high_availability::KINDS),
 ];
 
 /// What faults are drawn for.
