@@ -38,6 +38,7 @@ pub fn run(graph: &Arc<JobGraph>, config: &Configuration, buffers: &[Bytes], dir
     let partition = ResultPartitionId { data_set: IntermediateDataSetId(0), producer: attempt(0) };
     let task = TaskDeploymentDescriptor {
         token: FencingToken(1),
+        job_manager: ProcessId::JOB_MANAGER,
         job: Arc::new(JobRecord {
             name: graph.name.clone(),
             arguments: vec![],
