@@ -90,8 +90,12 @@ impl TaskContext {
 
     /// Waits until output that is not yet written is below its limit.
     pub async fn room(&self) {
-        poll_fn(|_| if self.shared.borrow().outputs.has_room() { Poll::Ready(()) } else { Poll::Pending })
-            .await;
+        poll_fn(|_| if self.has_room() { Poll::Ready(()) } else { Poll::Pending }).await;
+    }
+
+    /// Whether [`Self::room`] would not wait.
+    pub fn has_room(&self) -> bool {
+        self.shared.borrow_mut().outputs.has_room()
     }
 
     /// The sink's subtask wants this rename when the job commits.

@@ -30,6 +30,8 @@ pub(super) struct Outputs {
     partitions: Vec<OutputPartition>,
     /// In bytes.
     segment_size: usize,
+    /// Something was sealed since there was room for the last time.
+    sealed: bool,
     writes: BTreeMap<DiskOpId, usize>,
 }
 
@@ -83,6 +85,7 @@ impl Outputs {
         Self {
             partitions,
             segment_size: usize::try_from(segment_size).unwrap_or(usize::MAX).max(1),
+            sealed: false,
             writes: BTreeMap::new(),
         }
     }
@@ -101,17 +104,24 @@ impl Outputs {
         let result = write(buffer);
         if buffer.len() >= self.segment_size {
             partition.seal(subpartition);
+            self.sealed = true;
         }
         result
     }
 
-    pub fn has_room(&self) -> bool {
-        let unwritten: u64 = self.partitions.iter().map(OutputPartition::unwritten).sum();
-        unwritten <= ROOM_BUFFERS * self.segment_size as u64
+    /// Asked for every record, so it only counts when there may be less room than before: unwritten
+    /// output grows by what is sealed and by nothing else.
+    pub fn has_room(&mut self) -> bool {
+        if self.sealed {
+            let unwritten: u64 = self.partitions.iter().map(OutputPartition::unwritten).sum();
+            self.sealed = unwritten > ROOM_BUFFERS * self.segment_size as u64;
+        }
+        !self.sealed
     }
 
     /// No record will follow: what is left in the buffers is to be written, too.
     pub fn seal_all(&mut self) {
+        self.sealed = true;
         for partition in &mut self.partitions {
             for subpartition in 0..partition.current.len() as u32 {
                 partition.seal(subpartition);
