@@ -14,6 +14,7 @@ pub(super) fn encode<T: Serialize>(value: &T, bytes: &mut Vec<u8>) -> Result<(),
 }
 
 /// Appends to `bytes`, and says how many. What cannot be encoded leaves nothing of itself.
+#[inline]
 pub(super) fn append<T: Serialize>(value: &T, bytes: &mut Vec<u8>) -> Result<usize, postcard::Error> {
     let before = bytes.len();
     if let Err(error) = postcard::serialize_with_flavor(value, Append(bytes)) {
@@ -29,11 +30,13 @@ struct Append<'a>(&'a mut Vec<u8>);
 impl Flavor for Append<'_> {
     type Output = ();
 
+    #[inline]
     fn try_push(&mut self, byte: u8) -> Result<(), postcard::Error> {
         self.0.push(byte);
         Ok(())
     }
 
+    #[inline]
     fn try_extend(&mut self, bytes: &[u8]) -> Result<(), postcard::Error> {
         self.0.extend_from_slice(bytes);
         Ok(())

@@ -4,9 +4,10 @@
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::{Future, pending, poll_fn};
-use std::pin::pin;
+use std::mem;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 use crate::task::BodyError;
 
@@ -87,16 +88,42 @@ impl<T> Out<T> {
     /// Gives one result to the operators behind this one, and waits until the task's outputs have
     /// room. When one of them fails the task fails, and this never returns. The future must be
     /// awaited to its end: one that is dropped midway fails the task.
-    pub async fn collect(&self, record: T) {
+    pub fn collect(&self, record: T) -> impl Future<Output = ()> {
+        Collect::Asked(self, record)
+    }
+
+    /// Pushes the record. What is then left to wait for, if anything.
+    #[inline]
+    fn push(&self, record: T) -> Option<Waiting<'_>> {
         let Some(mut push) = self.push.take() else {
             self.waiting.borrow_mut().push_back(record);
-            return;
+            return None;
         };
-        if let Err(error) = self.deliver(&mut push, record).await {
-            self.failure.fail::<()>(error).await;
+        let pushed = push.push(record);
+        let settle = self.context.settling_is_due();
+        if pushed.is_err() || settle || !self.context.task().has_room() {
+            return Some(self.make_room(push, pushed, settle));
         }
         self.push.set(Some(push));
         self.context.enter();
+        None
+    }
+
+    /// In a box, so that what is done for every record stays small enough to be inlined.
+    #[cold]
+    fn make_room(
+        &self,
+        mut push: Box<dyn Push<T>>,
+        pushed: Result<(), BodyError>,
+        settle: bool,
+    ) -> Waiting<'_> {
+        Box::pin(async move {
+            if let Err(error) = self.deliver(&mut push, pushed, settle).await {
+                self.failure.fail::<()>(error).await;
+            }
+            self.push.set(Some(push));
+            self.context.enter();
+        })
     }
 
     /// Adds to a sum of the whole job (Flink's LongCounter). It counts when this attempt is accepted as
@@ -105,17 +132,23 @@ impl<T> Out<T> {
         self.context.task().add_to_accumulator(name, value);
     }
 
-    async fn deliver(&self, push: &mut Box<dyn Push<T>>, record: T) -> Result<(), BodyError> {
-        let mut next = Some(record);
-        while let Some(record) = next {
-            push.push(record)?;
-            if self.context.settling_is_due() {
+    /// Waits after a push until there is room, and pushes what other collects bring meanwhile.
+    async fn deliver(
+        &self,
+        push: &mut Box<dyn Push<T>>,
+        mut pushed: Result<(), BodyError>,
+        mut settle: bool,
+    ) -> Result<(), BodyError> {
+        loop {
+            pushed?;
+            if settle {
                 push.settle().await?;
             }
             self.context.task().room().await;
-            next = self.waiting.borrow_mut().pop_front();
+            let Some(next) = self.waiting.borrow_mut().pop_front() else { return Ok(()) };
+            pushed = push.push(next);
+            settle = self.context.settling_is_due();
         }
-        Ok(())
     }
 
     pub(super) async fn finish(self) -> Result<(), BodyError> {
@@ -123,5 +156,40 @@ impl<T> Out<T> {
             return Err(self.context.error("a call of `collect` was dropped before it was done"));
         };
         push.finish().await
+    }
+}
+
+type Waiting<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
+
+/// Delivers a record. Written by hand, and with a box for what has to wait, so that delivering one for
+/// which there is room is inlined into the function's loop.
+enum Collect<'a, T> {
+    Asked(&'a Out<T>, T),
+    Waiting(Waiting<'a>),
+    Done,
+}
+
+/// The record is only ever moved.
+impl<T> Unpin for Collect<'_, T> {}
+
+impl<T> Future for Collect<'_, T> {
+    type Output = ();
+
+    #[allow(clippy::inline_always, reason = "measured: as for the records that a function takes")]
+    #[inline(always)]
+    fn poll(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<()> {
+        let mut waiting = match mem::replace(&mut *self, Self::Done) {
+            Self::Asked(out, record) => match out.push(record) {
+                None => return Poll::Ready(()),
+                Some(waiting) => waiting,
+            },
+            Self::Waiting(waiting) => waiting,
+            Self::Done => return Poll::Pending,
+        };
+        let polled = waiting.as_mut().poll(task);
+        if polled.is_pending() {
+            *self = Self::Waiting(waiting);
+        }
+        polled
     }
 }
