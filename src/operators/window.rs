@@ -112,7 +112,7 @@ async fn read_all<T: Record, S: SortBy<T>>(
 ) -> Result<Sorter<T, S>, BodyError> {
     context.enter();
     while let Some(record) = input.next().await? {
-        sorter.add(&record, input.encoding()).await?;
+        sorter.add(record, input.encoding()).await?;
     }
     Ok(sorter)
 }

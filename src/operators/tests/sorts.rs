@@ -79,6 +79,30 @@ proptest! {
         prop_assert_eq!(places(&outcome), expected.iter().map(|item| item.place).collect::<Vec<_>>());
     }
 
+    /// The same of records that are kept as they are; in 1 kb there is room for some of them.
+    #[test]
+    fn a_sort_of_plain_records_is_stable_and_complete_whatever_fits_into_memory(
+        keys in prop::collection::vec(-3_i64..3, 0..300),
+        memory in prop::sample::select(vec!["64 b", "1 kb", "128 mb"]),
+        descending in any::<bool>(),
+    ) {
+        let input: Vec<(i64, u32)> = keys.into_iter().zip(0..).collect();
+        let mut expected = input.clone();
+        let order = if descending { Order::Descending } else { Order::Ascending };
+        if descending {
+            expected.sort_by_key(|record| std::cmp::Reverse(record.0));
+        } else {
+            expected.sort_by_key(|record| record.0);
+        }
+        let cluster = Cluster::new(|env| {
+            let window = env.from_collection("records", input).full_window_partition();
+            let sorted = window.sort_partition(|record| record.0, order);
+            sorted.map(|(key, place)| row(place.into(), key.to_string())).sink_to(CsvSink::new("out"));
+        });
+        let outcome = cluster.set(MEMORY, memory).finish().unwrap();
+        prop_assert_eq!(places(&outcome), expected.iter().map(|record| record.1).collect::<Vec<_>>());
+    }
+
     /// The same of a keyed sort: keys are brought together, and the sort is within each.
     #[test]
     fn a_keyed_sort_is_a_sort_within_each_key_whatever_fits_into_memory(
@@ -136,6 +160,22 @@ fn a_sort_beyond_its_memory_goes_to_disk_and_one_within_it_does_not() {
     assert_eq!(within.spills, 0);
     assert!((4..40).contains(&beyond.spills), "{} runs", beyond.spills);
     assert_eq!(places(&within), places(&beyond));
+}
+
+/// A plain record of 16 bytes takes 32 with its key and its place, however short its encoding is.
+#[test]
+fn a_sort_of_plain_records_counts_what_they_take_in_memory() {
+    let spills = |memory: &str| {
+        let cluster = Cluster::new(|env| {
+            let window = env.from_collection("records", vec![(1_i64, 2_i64); 64]).full_window_partition();
+            let sorted = window.sort_partition(|record| record.0, Order::Ascending);
+            sorted.map(|(key, _)| row(key, "")).sink_to(CsvSink::new("out"));
+        });
+        cluster.set(MEMORY, memory).finish().unwrap().spills
+    };
+    assert_eq!(spills("2048 b"), 0);
+    assert_eq!(spills("2047 b"), 2);
+    assert_eq!(spills("1024 b"), 2);
 }
 
 /// A job may want other memory than the cluster gives.
