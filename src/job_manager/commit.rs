@@ -19,6 +19,21 @@ pub(super) struct Commit {
     decision: CommitDecision,
     /// Operations of the current step under way.
     left: usize,
+    /// Whether the directories were synced once.
+    synced: bool,
+    /// Whether anything was renamed since the files were last listed.
+    renamed: bool,
+}
+
+/// The end is durable, and what sinks left is deleted.
+#[derive(Debug, Default)]
+pub(super) struct Leftovers {
+    /// Deletions under way.
+    left: usize,
+    /// Whether the directory was synced once.
+    synced: bool,
+    /// Whether something cannot be deleted.
+    stays: bool,
 }
 
 /// What a disk operation is for. Each kind is a step: the next begins when all of one are done.
@@ -36,6 +51,7 @@ pub(super) enum Step {
     /// After the job's end: what sinks left uncommitted is listed and deleted.
     ListLeftovers,
     Delete,
+    SyncLeftovers,
 }
 
 impl JobMaster {
@@ -64,7 +80,11 @@ impl JobMaster {
             return;
         }
         out.note(Note::CommitDecided { decision: decision.clone() });
-        self.enter(Phase::Committing(Commit { decision, left: 0 }), out);
+        self.enter(Phase::Committing(Commit { decision, ..Commit::default() }), out);
+        self.list_pending(out);
+    }
+
+    fn list_pending(&mut self, out: &mut Outbox) {
         self.step(Step::List, vec![DiskOp::List { path: PENDING_DIRECTORY.to_owned() }], out);
     }
 
@@ -92,8 +112,8 @@ impl JobMaster {
         if let Step::ListInput { vertex, index } = step {
             return self.input_listed(vertex, index, result, out);
         }
-        if let Step::ListLeftovers | Step::Delete = step {
-            return self.cleaned(result, out);
+        if let Step::ListLeftovers | Step::Delete | Step::SyncLeftovers = step {
+            return self.cleaned(step, result, out);
         }
         let Phase::Committing(commit) = &mut self.phase else { return };
         commit.left -= 1;
@@ -120,6 +140,8 @@ impl JobMaster {
 
     fn publish(&mut self, pending: BTreeSet<String>, out: &mut Outbox) {
         let Phase::Committing(commit) = &mut self.phase else { return };
+        commit.renamed =
+            commit.decision.committables.iter().any(|committable| pending.contains(&committable.pending));
         let operations = commit
             .decision
             .committables
@@ -135,9 +157,13 @@ impl JobMaster {
         self.step(Step::Publish(0), operations, out);
     }
 
+    /// Renames that were not durable may be undone by a crash of the volume's machine before they are synced, and
+    /// the sync says nothing of it: so the commit is done when all is found in its place after a sync.
     fn next_step(&mut self, done: Step, out: &mut Outbox) {
         let Phase::Committing(commit) = &mut self.phase else { return };
+        let in_place = commit.synced && !commit.renamed;
         match done {
+            Step::Publish(_) if in_place || commit.decision.committables.is_empty() => self.committed(out),
             Step::List | Step::Publish(_) => {
                 let targets =
                     commit.decision.committables.iter().map(|committable| parent(&committable.target));
@@ -151,14 +177,20 @@ impl JobMaster {
                 self.step(Step::SyncDirectory, sync, out);
             }
             Step::SyncDirectory => {
-                let CommitDecision { committables, accumulators } = &commit.decision;
-                let committed = committables.len() as u32;
-                let outcome = JobOutcome::Finished { committed, accumulators: accumulators.clone() };
-                self.enter(Phase::RecordingResult { outcome }, out);
-                self.ask_high_availability(out);
+                commit.synced = true;
+                self.list_pending(out);
             }
-            Step::ListInput { .. } | Step::ListLeftovers | Step::Delete => {}
+            Step::ListInput { .. } | Step::ListLeftovers | Step::Delete | Step::SyncLeftovers => {}
         }
+    }
+
+    fn committed(&mut self, out: &mut Outbox) {
+        let Phase::Committing(commit) = &self.phase else { return };
+        let CommitDecision { committables, accumulators } = &commit.decision;
+        let committed = committables.len() as u32;
+        let outcome = JobOutcome::Finished { committed, accumulators: accumulators.clone() };
+        self.enter(Phase::RecordingResult { outcome }, out);
+        self.ask_high_availability(out);
     }
 
     pub(super) fn result_recorded(&mut self, outcome: JobOutcome, out: &mut Outbox) {
@@ -175,30 +207,50 @@ impl JobMaster {
             return self.enter(Phase::StoppingTasks { outcome }, out);
         }
         self.disk.forget_all();
-        self.enter(Phase::CleaningUp { outcome, left: 0 }, out);
+        self.enter(Phase::CleaningUp { outcome, leftovers: Leftovers::default() }, out);
+        self.list_leftovers(out);
+    }
+
+    fn list_leftovers(&mut self, out: &mut Outbox) {
         self.operate(Step::ListLeftovers, DiskOp::List { path: PENDING_DIRECTORY.to_owned() }, out);
     }
 
-    fn cleaned(&mut self, result: DiskResult, out: &mut Outbox) {
-        let Phase::CleaningUp { outcome, left } = &mut self.phase else { return };
-        let mut delete = Vec::new();
-        match result {
-            Ok(DiskOutput::Entries(entries)) => {
-                *left = entries.len();
-                delete.extend(entries.into_iter().map(|entry| DiskOp::Delete { path: entry.path }));
-            }
-            Ok(_) => *left = left.saturating_sub(1),
-            Err(error) => {
-                out.note(Note::Warning { text: format!("uncommitted output stays behind: {error}") });
-                *left = left.saturating_sub(1);
-            }
+    /// As with the commit, it is done when nothing is found after a sync: what was deleted may have come back.
+    fn cleaned(&mut self, step: Step, result: DiskResult, out: &mut Outbox) {
+        let Phase::CleaningUp { outcome, leftovers } = &mut self.phase else { return };
+        // Where no sink has written there is no directory.
+        let failure = result.as_ref().err().filter(|error| error.kind != DiskErrorKind::NotFound);
+        if let Some(error) = failure {
+            out.note(Note::Warning { text: format!("uncommitted output stays behind: {error}") });
+            leftovers.stays = true;
         }
-        if *left == 0 {
+        let entries = match (step, result) {
+            (Step::ListLeftovers, Ok(DiskOutput::Entries(entries))) => entries,
+            _ => Vec::new(),
+        };
+        let is_done = match step {
+            Step::ListLeftovers => leftovers.stays || (entries.is_empty() && leftovers.synced),
+            Step::SyncLeftovers => {
+                leftovers.synced = true;
+                leftovers.stays
+            }
+            _ => false,
+        };
+        if is_done {
             let outcome = outcome.clone();
             return self.finish(outcome, out);
         }
-        for operation in delete {
-            self.operate(Step::Delete, operation, out);
+        match step {
+            Step::SyncLeftovers => return self.list_leftovers(out),
+            Step::Delete => leftovers.left -= 1,
+            _ => leftovers.left = entries.len(),
+        }
+        if leftovers.left == 0 {
+            let sync = DiskOp::SyncDirectory { path: PENDING_DIRECTORY.to_owned() };
+            return self.operate(Step::SyncLeftovers, sync, out);
+        }
+        for entry in entries {
+            self.operate(Step::Delete, DiskOp::Delete { path: entry.path }, out);
         }
     }
 

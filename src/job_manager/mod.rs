@@ -34,7 +34,7 @@ use crate::note::Note;
 use crate::planted::{PlantedBug, is_planted};
 use crate::scheduler::{ExecutionGraph, PartitionTracker, RestartBackoff, SlotPool};
 
-use commit::Commit;
+use commit::{Commit, Leftovers};
 use enumeration::Enumeration;
 use recording::Recording;
 use shuffle_master::ShuffleMaster;
@@ -110,7 +110,7 @@ enum Phase {
     /// What sinks left uncommitted is deleted.
     CleaningUp {
         outcome: JobOutcome,
-        left: usize,
+        leftovers: Leftovers,
     },
     Done {
         outcome: JobOutcome,

@@ -181,6 +181,9 @@ impl JobMaster {
         out: &mut Outbox,
     ) {
         let RequestSplit { attempt, received } = *request;
+        if self.is_ending() {
+            return; // The task is told to stop.
+        }
         if self.execution.deployed_at(attempt) != Some(from.process) {
             return;
         }
