@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{
     ExecutionAttemptId, ExecutionVertexId, FencingToken, JobVertexId, ProcessId, ResultPartitionId,
 };
-use crate::message::{CommitDecision, IndexRange, JobOutcome, JobStatus, RecordingStatus};
+use crate::message::{CommitDecision, IndexRange, IoMetrics, JobOutcome, JobStatus, RecordingStatus};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Note {
@@ -101,6 +101,11 @@ pub enum Note {
         attempt: ExecutionAttemptId,
         failure: Option<String>,
     },
+    /// The attempt ended well, having read and emitted so many records.
+    TaskMetrics {
+        attempt: ExecutionAttemptId,
+        metrics: IoMetrics,
+    },
     /// The partition is complete and tracked on this worker.
     PartitionFinished {
         partition: ResultPartitionId,
@@ -112,6 +117,14 @@ pub enum Note {
     },
     JobManagerLost {
         token: FencingToken,
+    },
+    /// A leader wants all partitions that are on this worker.
+    PartitionsClaimed {
+        token: FencingToken,
+    },
+    /// No leader has claimed these partitions in time: the worker gives them up.
+    RetentionExpired {
+        partitions: Vec<ResultPartitionId>,
     },
 
     // ---- client ----

@@ -58,6 +58,7 @@ fn happening(what: &TraceKind) -> Option<String> {
         TraceKind::LogZeroed { path, from, to, .. } => format!("bytes {from} to {to} of {path} are zeros"),
         TraceKind::DiskFault(fault) => fault.to_string(),
         TraceKind::LogCorrupted { path, offset, .. } => format!("{path} is corrupted at offset {offset}"),
+        TraceKind::LogDeleted { path, .. } => format!("{path} is deleted"),
         TraceKind::LogAfterCrash { path, length, .. } => format!("{path} is left with {length} bytes"),
     })
 }
@@ -90,6 +91,8 @@ fn note(note: &Note) -> Option<String> {
         Note::Deployed { attempt, location } => format!("{attempt} is deployed on {location}"),
         Note::SplitAssigned { .. }
         | Note::TaskStarted { .. }
+        | Note::TaskMetrics { .. }
+        | Note::PartitionsClaimed { .. }
         | Note::Progress { .. }
         | Note::ResultRead { .. } => return None,
         Note::FinishAccepted { attempt, splits, .. } if splits.is_empty() => {
@@ -116,6 +119,7 @@ fn note(note: &Note) -> Option<String> {
         Note::TaskEnded { attempt, failure: Some(failure) } => format!("{attempt} ended: {failure}"),
         Note::PartitionFinished { partition, bytes } => format!("keeps {partition}, {bytes} bytes"),
         Note::PartitionReleased { partition } => format!("released {partition}"),
+        Note::RetentionExpired { partitions } => format!("gives up {}", List(partitions)),
         Note::JobManagerLost { token } => format!("lost the JobManager of token {token}"),
         Note::Warning { text } => format!("warning: {text}"),
     })

@@ -54,6 +54,8 @@ pub enum TraceKind {
     LogAppended { volume: Volume, path: String, bytes: Bytes },
     /// The file of the job event store is durable up to this length.
     LogSynced { volume: Volume, path: String, length: u64 },
+    /// A file of the job event store was deleted.
+    LogDeleted { volume: Volume, path: String },
     /// A fault of the scenario changed what the disk does, or bytes on it.
     DiskFault(DiskFault),
     /// A bit of the byte at this offset of a file of the job event store was flipped.
@@ -84,6 +86,8 @@ pub struct RunOutcome {
     /// Files left on the other volumes at the end: (owner if the volume is a process's own, volume,
     /// path).
     pub leftovers: Vec<(Option<ProcessId>, Volume, String)>,
+    /// What became of files of another cluster that lay on the shared volume, if they are not as they were.
+    pub foreign: Vec<String>,
     /// Positions in the scenario of the faults that did not fire: the run shows nothing about them.
     pub vacuous: Vec<usize>,
     /// What only some callers ask for.

@@ -103,6 +103,7 @@ impl ShuffleWorker {
 
     fn claimed(&mut self, out: &mut Outbox) {
         let Some(leader) = self.connection.leader() else { return };
+        out.note(Note::PartitionsClaimed { token: leader.token });
         let partitions = self.partitions.claim(leader.token, out);
         let report = PartitionReport { token: leader.token, session: self.session, partitions };
         self.connection.send(report, out);
@@ -171,6 +172,7 @@ impl ShuffleWorker {
     fn retention_fired(&mut self, now: Time, out: &mut Outbox) {
         let expired = self.partitions.expire(now, self.connection.registered_token());
         if !expired.is_empty() {
+            out.note(Note::RetentionExpired { partitions: expired.clone() });
             let text =
                 format!("no JobManager claimed {} partitions in time: they are dropped", expired.len());
             out.note(Note::Warning { text });

@@ -114,6 +114,7 @@ impl TaskExecutor {
 
     fn claimed(&mut self, out: &mut Outbox) {
         let Some(leader) = self.connection.leader() else { return };
+        out.note(Note::PartitionsClaimed { token: leader.token });
         let partitions = self.partitions.claim(leader.token, out);
         let report = PartitionReport { token: leader.token, session: self.session, partitions };
         self.connection.send(report, out);
@@ -182,6 +183,7 @@ impl TaskExecutor {
                     let shuffle = self.shuffle_of(keeper);
                     self.registrations.begin(now, attempt, shuffle, result.partitions, out);
                 }
+                out.note(Note::TaskMetrics { attempt, metrics: result.metrics });
                 self.tasks.end(
                     attempt,
                     TaskState::Finished {
@@ -306,6 +308,7 @@ impl TaskExecutor {
     fn retention_fired(&mut self, now: Time, out: &mut Outbox) {
         let expired = self.partitions.expire(now, self.connection.registered_token());
         if !expired.is_empty() {
+            out.note(Note::RetentionExpired { partitions: expired.clone() });
             let text =
                 format!("no JobManager claimed {} partitions in time: they are dropped", expired.len());
             out.note(Note::Warning { text });

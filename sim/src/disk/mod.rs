@@ -113,9 +113,9 @@ impl DisksState {
         }
     }
 
-    /// Puts a file on the input volume, durable, as if it had always been there.
-    pub fn place_input(&mut self, path: &str, bytes: Bytes) -> Result<(), DiskErrorKind> {
-        self.volumes.entry((Volume::Input, None)).or_default().place(path, bytes)
+    /// Puts a file on a shared volume, durable, as if it had always been there.
+    pub fn place(&mut self, volume: Volume, path: &str, bytes: Bytes) -> Result<(), DiskErrorKind> {
+        self.volumes.entry((volume, None)).or_default().place(path, bytes)
     }
 
     /// Begins an operation: its ticket, when it completes, and its order at that time.

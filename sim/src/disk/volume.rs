@@ -199,6 +199,7 @@ impl VolumeImage {
                 let length = self.files[*self.names.get(path)?].length;
                 Some(TraceKind::LogSynced { volume, path: path.clone(), length })
             }
+            DiskOp::Delete { path } => Some(TraceKind::LogDeleted { volume, path: path.clone() }),
             _ => None,
         }
     }

@@ -89,6 +89,7 @@ mod tests {
             ended: RunEnd::Finished,
             output: BTreeMap::new(),
             leftovers: vec![],
+            foreign: vec![],
             vacuous: if hit { vec![] } else { vec![0] },
             detail: crate::trace::RunDetail::default(),
         }

@@ -10,7 +10,7 @@ use super::exchange::DataSet;
 use super::line_items::{LineItems, csv, part};
 use super::rows::Rows;
 use super::table::Row;
-use super::{Files, ReferenceJob, Shape, Witness};
+use super::{Files, ReferenceJob, Shape, Witness, in_order};
 
 const HEADER: &str = "orderkey,linenumber,shipdate,quantity,extendedprice_hundredths,revenue_ten_thousandths";
 
@@ -61,6 +61,10 @@ impl ReferenceJob for ByShipDate {
         }
         let (found, expected) = (found.count, self.whole.count);
         Err(format!("the output is not that of the whole table ({found} rows, {expected} expected)"))
+    }
+
+    fn in_order(&self, files: &BTreeMap<String, Bytes>) -> Result<(), String> {
+        in_order(files.iter(), |line| line.split(',').nth(2)?.parse::<i64>().ok())
     }
 }
 

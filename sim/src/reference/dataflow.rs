@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use revenant::config::JobArguments;
 use revenant::graph::{JobGraph, Partitioner};
-use revenant::ids::IntermediateDataSetId;
+use revenant::ids::{IntermediateDataSetId, JobVertexId};
 
 mod plan;
 mod row;
@@ -22,7 +22,7 @@ use super::exchange::DataSet;
 use super::line_items::{csv, part};
 use crate::scenario::Input as InputFile;
 
-use super::{Files, ReferenceJob, Shape, VertexWitness, Witness};
+use super::{Counting, Files, ReferenceJob, Shape, VertexWitness, Witness, in_order};
 
 #[derive(Debug)]
 pub struct Dataflow {
@@ -161,6 +161,14 @@ fn window(operation: &Operation, rows: Vec<Row>) -> Vec<Row> {
     }
 }
 
+/// What a line has been sorted by, if it is one of a row.
+fn sort_key(line: &str, json: bool, by_value: bool, descending: bool) -> Option<i128> {
+    let line = if json { source::csv_of_json(line).ok()? } else { line.to_owned() };
+    let field = line.split(',').nth(if by_value { 4 } else { 3 })?;
+    let key = i128::from(field.parse::<i64>().ok()?);
+    Some(if descending { -key } else { key })
+}
+
 impl ReferenceJob for Dataflow {
     fn outputs(&self, witness: &Witness) -> Result<Files, String> {
         if witness.vertices.len() != self.layout.vertices {
@@ -214,6 +222,37 @@ impl ReferenceJob for Dataflow {
             }
         }
         Ok(())
+    }
+
+    fn in_order(&self, files: &BTreeMap<String, Bytes>) -> Result<(), String> {
+        for (stage, place) in self.stages.iter().zip(&self.layout.places) {
+            let (&Operation::Sink { json }, [input], None) =
+                (&stage.operation, stage.inputs.as_slice(), place.data_sets)
+            else {
+                continue;
+            };
+            let sort = &self.stages[input.stage];
+            let Operation::Sort { by_value, descending } = sort.operation else { continue };
+            if sort.per_key {
+                continue;
+            }
+            let directory = format!("{}/", stage.name);
+            let mine = files.iter().filter(|(path, _)| path.starts_with(&directory));
+            in_order(mine, |line| sort_key(line, json, by_value, descending))?;
+        }
+        Ok(())
+    }
+
+    fn counting(&self, vertex: JobVertexId) -> Counting {
+        let stages = self.stages.iter().zip(&self.layout.places);
+        let mut of_vertex = stages.filter(|(_, place)| place.vertex == vertex.0 as usize);
+        Counting {
+            of_nothing: of_vertex
+                .clone()
+                .any(|(stage, _)| stage.operation == Operation::Count && !stage.per_key),
+            ends_early: of_vertex.clone().any(|(stage, _)| matches!(stage.operation, Operation::First(_))),
+            writes: of_vertex.any(|(stage, _)| matches!(stage.operation, Operation::Sink { .. })),
+        }
     }
 }
 

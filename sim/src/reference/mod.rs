@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use revenant::config::{Configuration, JobArguments};
 use revenant::graph::JobGraph;
+use revenant::ids::JobVertexId;
 
 use crate::scenario::Input;
 
@@ -47,6 +48,42 @@ pub trait ReferenceJob: Send + Sync {
 
     /// Whether the files are an output of the whole table, whatever the witness; or what is wrong.
     fn whole(&self, files: &BTreeMap<String, Bytes>) -> Result<(), String>;
+
+    /// Whether the files that sorts were written to are in order, whatever the witness; or what is wrong.
+    fn in_order(&self, _files: &BTreeMap<String, Bytes>) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// What the records of a vertex can be counted by.
+    fn counting(&self, _vertex: JobVertexId) -> Counting {
+        Counting::default()
+    }
+}
+
+/// What the counts of a vertex's subtasks may be, besides as many out as they make of what is in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counting {
+    /// A result may come of no record at all, as the count of them.
+    pub of_nothing: bool,
+    /// It may know its result before it has read everything.
+    pub ends_early: bool,
+    /// It writes files besides what it emits, and counts both.
+    pub writes: bool,
+}
+
+/// Whether the lines of each file rise by a key. Lines that have none, as headers, do not matter.
+pub fn in_order<'a, K: Ord>(
+    files: impl Iterator<Item = (&'a String, &'a Bytes)>,
+    key: impl Fn(&str) -> Option<K>,
+) -> Result<(), String> {
+    for (path, bytes) in files {
+        let text = str::from_utf8(bytes).map_err(|error| format!("{path}: {error}"))?;
+        let lines: Vec<(K, &str)> = text.lines().filter_map(|line| Some((key(line)?, line))).collect();
+        if let Some([(_, before), (_, after)]) = lines.array_windows().find(|[a, b]| a.0 > b.0) {
+            return Err(format!("{path} is out of order: '{after}' comes after '{before}'"));
+        }
+    }
+    Ok(())
 }
 
 /// How many witnesses' outputs are kept. Most runs of a scenario have one of few witnesses.
@@ -108,5 +145,15 @@ impl Reference {
     /// See [`ReferenceJob::whole`].
     pub fn whole(&self, files: &BTreeMap<String, Bytes>) -> Result<(), String> {
         self.job.whole(files)
+    }
+
+    /// See [`ReferenceJob::in_order`].
+    pub fn in_order(&self, files: &BTreeMap<String, Bytes>) -> Result<(), String> {
+        self.job.in_order(files)
+    }
+
+    /// See [`ReferenceJob::counting`].
+    pub fn counting(&self, vertex: JobVertexId) -> Counting {
+        self.job.counting(vertex)
     }
 }

@@ -4,10 +4,11 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
+use revenant::ids::JobVertexId;
 
 use super::line_items::{LineItems, csv, part};
 use super::table::Row;
-use super::{Files, ReferenceJob, Witness};
+use super::{Counting, Files, ReferenceJob, Witness};
 
 const HEADER: &str = "rows,quantity,extendedprice_hundredths,discount_hundredths";
 
@@ -66,6 +67,11 @@ impl ReferenceJob for TotalsOfTable {
             Some((path, _)) => Err(format!("{path} does not have the totals of the whole table")),
             None => Ok(()),
         }
+    }
+
+    /// The first vertex after the source is the `aggregate`: without rows it says zero.
+    fn counting(&self, vertex: JobVertexId) -> Counting {
+        Counting { of_nothing: vertex == JobVertexId(1), ..Counting::default() }
     }
 }
 

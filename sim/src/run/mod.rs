@@ -24,6 +24,7 @@ use crate::trace::{RunEnd, RunOutcome};
 mod crash;
 mod disturb;
 mod effects;
+mod foreign;
 mod points;
 mod process;
 mod profile;
@@ -141,13 +142,14 @@ fn outcome(shared: &Shared) -> RunOutcome {
         ended: world.ended.take().unwrap_or_else(|| RunEnd::Stuck { why: "the run was cut".to_owned() }),
         output: std::collections::BTreeMap::new(),
         leftovers: Vec::new(),
+        foreign: foreign::harm(&shared.disks.lock()),
         vacuous: (0..world.fired.len()).filter(|&fault| !world.fired[fault]).collect(),
         detail: record.detail,
     };
     for (owner, volume, path, bytes) in shared.disks.lock().files() {
         if volume == Volume::Output {
             outcome.output.insert(path.to_owned(), bytes);
-        } else {
+        } else if !foreign::is_foreign(volume, path) {
             outcome.leftovers.push((owner, volume, path.to_owned()));
         }
     }

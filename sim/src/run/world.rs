@@ -12,6 +12,7 @@ use madsim::time::TimeHandle;
 use revenant::actor::{Boot, Time};
 use revenant::api::Program;
 use revenant::config::Configuration;
+use revenant::disk::Volume;
 use revenant::ids::{ProcessId, SessionId};
 
 use super::process::incarnation;
@@ -171,8 +172,9 @@ impl Shared {
         agenda.lock().sent_dies_with_sender = scenario.network.in_flight_at_crash == InFlight::Lost;
         *network.lock() = NetworkState::new(seed, scenario.network.latency);
         *disks.lock() = DisksState::new(seed, scenario.disk.clone());
+        super::foreign::place(&mut disks.lock());
         for input in &scenario.inputs {
-            let placed = disks.lock().place_input(&input.path, input.content().into());
+            let placed = disks.lock().place(Volume::Input, &input.path, input.content().into());
             placed.expect("the files of a scenario are checked when it is loaded");
         }
         Self {
