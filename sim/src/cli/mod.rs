@@ -64,6 +64,8 @@ enum Command {
     Generate(swarm::GenerateArgs),
     /// Run and judge the scenarios of many seeds, and say what occurred in them.
     Swarm(swarm::SwarmArgs),
+    /// Print the table of the oracles by which runs are judged, as docs/oracles.md has it.
+    Oracles,
     /// Measure a large job and the recovery of its JobManager beside a smaller one.
     Scale(scale::ScaleArgs),
     /// One run of `scale`.
@@ -110,6 +112,7 @@ pub fn main() -> ExitCode {
         Command::Schema { page } => schema(page),
         Command::Generate(args) => swarm::print(&args, &program),
         Command::Swarm(args) => swarm::run(&args, &program),
+        Command::Oracles => oracles(),
         Command::Scale(args) => scale::scale(&args),
         Command::Measure(args) => scale::measure(&args, &program),
         Command::Hashes(args) => determinism::hashes(&args, &program),
@@ -126,6 +129,11 @@ fn schema(page: bool) -> CliResult {
     } else {
         out::say!("{:#}", crate::scenario::schema());
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn oracles() -> CliResult {
+    out::write(format_args!("{}", crate::oracle::page()))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,12 +1,23 @@
 //! What a leader that follows a lost one had to find finished, and what it was free to run again.
 //! Computed from the bytes of the log and from the partitions that TaskManagers held, never from
 //! what the engine says about its recovery.
+//!
+//! A recovery is predicted from both sides, and has to lie between: [`Loss::must_keep`] is the least that
+//! stays finished, [`must_rerun`] the least that runs again. They differ, and either is right, only in
+//! - finishes of which nobody could know whether they are recorded: written, and not synced when the leader was lost
+//!   (durable bytes bound the one side, visible bytes the other), with what rests on them;
+//! - partitions of a worker that died while the recovery went on, or that registered when the leader had
+//!   waited as long as it has to: they may have been reported or not;
+//! - all of them, if a broken disk kept the leader from its log for as long as it waits ([`History::is_blind`]).
+//!
+//! S6 holds the recovery's own account to it, E1 what is deployed afterwards, and what is not kept has
+//! to be run before the job is complete (S1), so the tasks that run again are exactly those predicted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use revenant::coordinator::SplitAssignment;
 use revenant::graph::Determinacy;
-use revenant::ids::{ExecutionAttemptId, ExecutionVertexId};
+use revenant::ids::{ExecutionAttemptId, ExecutionVertexId, ResultPartitionId};
 
 use super::Verdict;
 use super::history::{History, Leader, reads};
@@ -61,7 +72,15 @@ impl Loss {
         let mut state = history.log.state(found, Bytes::Durable);
         state.reconcile(history.graph);
         let recovered = leader.recovered.unwrap_or(leader.until);
-        let again = again(history, &state, leader, recovered);
+        let lives = |partition| {
+            history.held.iter().any(|held| {
+                held.partition == partition
+                    && held.from <= leader.lost
+                    && held.until > recovered
+                    && !history.too_late_for(leader, held.process)
+            })
+        };
+        let again = again(history, &state, &lives);
         let finished: BTreeSet<_> = match leader.lost.checked_sub(1) {
             Some(before) => history.all_counted(before).map(|finish| finish.attempt.subtask).collect(),
             None => BTreeSet::new(),
@@ -75,15 +94,29 @@ impl Loss {
     }
 }
 
-/// Durable finishes that may run again: a partition that an unfinished consumer needs did not live
+/// Finishes that the log which a leader found says, and that have to run again nevertheless, whoever
+/// reported what: a partition that is needed was with nobody at any moment between the leader's coming and its decision
+/// at trace index `decided`, or what rests on that may change.
+pub fn must_rerun(history: &History, leader: &Leader, decided: usize) -> BTreeSet<ExecutionVertexId> {
+    let mut state = history.log.state(leader.read, Bytes::Visible);
+    state.reconcile(history.graph);
+    let lives = |partition| {
+        history
+            .held
+            .iter()
+            .any(|held| held.partition == partition && held.from <= decided && held.until >= leader.acquired)
+    };
+    again(history, &state, &lives)
+}
+
+/// Finishes that run again if only these partitions live: a partition that an unfinished consumer needs did not live
 /// from the loss to the end of recovery, or nobody had to wait for it any longer, or what it read may
 /// have changed; to the fixed point. The result of one that runs again may change unless it is
 /// determinate and has read nothing that may; an unfinished subtask passes a change on.
 fn again(
     history: &History,
     state: &LogState,
-    leader: &Leader,
-    recovered: usize,
+    lives: &dyn Fn(ResultPartitionId) -> bool,
 ) -> BTreeSet<ExecutionVertexId> {
     let mut again: BTreeSet<ExecutionVertexId> = BTreeSet::new();
     let determinate = |subtask: &ExecutionVertexId| {
@@ -100,13 +133,7 @@ fn again(
                 continue;
             }
             let missing = history.partitions(attempt).any(|partition| {
-                let lives = history.held.iter().any(|held| {
-                    held.partition == partition
-                        && held.from <= leader.lost
-                        && held.until > recovered
-                        && !history.too_late_for(leader, held.process)
-                });
-                !lives && is_needed(history, state, &again, partition.data_set, partition.index())
+                !lives(partition) && is_needed(history, state, &again, partition.data_set, partition.index())
             });
             // Nobody knows which splits the subtasks of a source without snapshots have read.
             let as_a_whole = history.graph.vertex(subtask.vertex).source.as_ref().is_some_and(|source| {

@@ -4,6 +4,7 @@
 
 use revenant::disk::Volume;
 
+use super::disturbance::was_out_of_reach;
 use super::durable::Loss;
 use super::history::Leader;
 use super::{History, Violation};
@@ -32,7 +33,7 @@ pub fn check(history: &History) -> Result<(), Violation> {
 /// everything runs again: what runs again then is another question. The same holds of a TaskManager that
 /// dies before the recovery ends and after it was registered: the leader may hear of it later. (One that
 /// dies before that has changed what recovery finds alive.) A partition that a broken disk does not give
-/// back is lost as well.
+/// back is lost as well, and so is one of a worker that does not answer.
 pub fn disturbed_since_recovery(history: &History, leader: &Leader, until: usize) -> bool {
     let since = leader.recovered.unwrap_or(leader.acquired);
     let had_registered = |at: usize| {
@@ -46,7 +47,9 @@ pub fn disturbed_since_recovery(history: &History, leader: &Leader, until: usize
         Some(TraceKind::DiskRefused { error }) => error.volume == Volume::Local && error.operation == "read",
         _ => false,
     });
-    unreadable || lost.chain(history.global_failures.iter().filter(|&&at| at > since)).any(|&at| at < until)
+    unreadable
+        || was_out_of_reach(&history.outcome.trace, leader.acquired, until)
+        || lost.chain(history.global_failures.iter().filter(|&&at| at > since)).any(|&at| at < until)
 }
 
 #[cfg(test)]
@@ -86,6 +89,24 @@ mod tests {
         };
         passes(check, &refused("read"));
         caught(check, &refused("append"), "v0.0.e2a1 was deployed");
+    }
+
+    #[test]
+    fn what_a_worker_that_stands_still_does_not_give_may_run_again() {
+        let stood_still = |resumed: bool| {
+            let worker = ProcessId::TaskManager(1);
+            let mut story = until_first_sink();
+            story.happens(worker, TraceKind::Paused);
+            if resumed {
+                story.happens(worker, TraceKind::Resumed);
+            }
+            story.crash().lead(2);
+            story.recovered(2, &[attempt(0, 0, 1, 1), attempt(0, 1, 1, 1), attempt(1, 0, 1, 1)]);
+            story.deploy(attempt(0, 0, 2, 1));
+            story
+        };
+        passes(check, &stood_still(false));
+        caught(check, &stood_still(true), "v0.0.e2a1 was deployed");
     }
 
     #[test]

@@ -21,8 +21,8 @@ impl<'a> Equivalence<'a> {
     }
 
     /// Whether two attempts of a subtask have the same result: they are one, or both were accepted, of a
-    /// determinate vertex, with the same splits in the same order, or inputs that are pairwise equal
-    /// or equivalent.
+    /// determinate vertex, with the same splits in the same order, or the same ranges of inputs that are
+    /// pairwise equal or equivalent.
     pub fn holds(&mut self, one: ExecutionAttemptId, other: ExecutionAttemptId) -> bool {
         if one == other {
             return true;
@@ -41,6 +41,7 @@ impl<'a> Equivalence<'a> {
         one.subtask == other.subtask
             && history.graph.vertex(one.subtask.vertex).determinacy == Determinacy::Determinate
             && a.splits == b.splits
+            && history.ranges_of(a) == history.ranges_of(b)
             && a.inputs.len() == b.inputs.len()
             && a.inputs.iter().zip(b.inputs).all(|(a, b)| {
                 a.len() == b.len()
@@ -53,6 +54,7 @@ impl<'a> Equivalence<'a> {
 
 #[cfg(test)]
 mod tests {
+    use revenant::message::IndexRange;
     use revenant::note::Note;
 
     use super::*;
@@ -90,6 +92,19 @@ mod tests {
             story.note(Note::SubtaskReset { subtask: attempt(1, 0, 1, 1).subtask });
             story.finish_sink(attempt(1, 0, 1, 2));
             assert_eq!(holds(&story, attempt(1, 0, 1, 1), attempt(1, 0, 1, 2)), same);
+        }
+    }
+
+    #[test]
+    fn other_ranges_of_the_same_inputs_are_other_input() {
+        for (split_at, same) in [(1, true), (2, false)] {
+            let mut story = Story::determinate();
+            story.run_sources().init_sinks().finish_sink(attempt(1, 0, 1, 1)).crash().lead(2);
+            let all = IndexRange::new(0, 1);
+            let ranges = [IndexRange::new(0, split_at), IndexRange::new(split_at + 1, 3)];
+            story.init(2, 1, 2, ranges.map(|range| vec![(all, range)]).to_vec());
+            story.finish_sink(attempt(1, 0, 2, 1));
+            assert_eq!(holds(&story, attempt(1, 0, 1, 1), attempt(1, 0, 2, 1)), same);
         }
     }
 

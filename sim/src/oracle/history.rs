@@ -5,16 +5,20 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use revenant::actor::{Purpose, Time};
+use revenant::config::{Configuration, RestartStrategy, ShuffleServiceKind};
 use revenant::graph::JobGraph;
 use revenant::ids::{
     ExecutionAttemptId, ExecutionVertexId, FencingToken, JobVertexId, ProcessId, ResultPartitionId,
 };
 
+use revenant::message::{IndexRange, JobStatus};
+use revenant::note::Note;
+
 use super::Violation;
 use super::index;
 use super::log::{Inputs, Log};
 use crate::reference::Shape;
-use crate::scenario::{DiskFaultKind, Scenario};
+use crate::scenario::{DiskFaultKind, Profile, Scenario};
 use crate::trace::{RunOutcome, TraceKind};
 
 /// "Not ended within the trace."
@@ -32,6 +36,19 @@ pub struct Patience {
     /// Whether a job is recovered at all. If not, no finish is ever durable, and a partition is kept for
     /// nobody but the leader that knows it.
     pub recovers: bool,
+    /// A leader waits so long for its event store.
+    pub store: Duration,
+    /// Whether results are kept by shuffle services: then a task needs one, too.
+    pub services: bool,
+    /// The most that may be waited for, one after the other, until a job goes on after a fault: an old
+    /// lease, a worker that does not answer, the store and the partitions in a recovery, a restart's pause, and
+    /// between them questions that are asked again.
+    pub waits: Duration,
+    /// How long the job takes without faults; zero as long as nobody had to know.
+    pub calm: Duration,
+    pub task_managers: u32,
+    /// Whether what breaks is made good.
+    pub profile: Profile,
 }
 
 impl Patience {
@@ -43,8 +60,31 @@ impl Patience {
             retention: if recovers { config.registration_timeout } else { Duration::ZERO },
             round_trip: scenario.network.latency.max * 2,
             recovers,
+            store: config.previous_worker_recovery_timeout.max(config.registration_retry),
+            services: config.shuffle_service == ShuffleServiceKind::External,
+            waits: waits(&config),
+            calm: Duration::ZERO,
+            task_managers: scenario.cluster.task_managers,
+            profile: scenario.expect.profile,
         }
     }
+}
+
+fn waits(config: &Configuration) -> Duration {
+    let pause = match config.restart_strategy {
+        RestartStrategy::None => Duration::ZERO,
+        RestartStrategy::FixedDelay => config.restart_delay,
+        RestartStrategy::FailureRate => config.failure_rate_delay,
+        // With its jitter, which is at most as long again.
+        RestartStrategy::ExponentialDelay => config.exponential_max * 2,
+    };
+    let store = config.previous_worker_recovery_timeout.max(config.registration_retry);
+    config.session_timeout
+        + config.heartbeat_timeout
+        + config.heartbeat_interval
+        + store * 2
+        + pause
+        + config.registration_retry * 2
 }
 
 /// A leader's time in office.
@@ -53,6 +93,8 @@ pub struct Leader {
     pub process: ProcessId,
     pub token: FencingToken,
     pub acquired: usize,
+    /// Where it had read the log; `acquired` if it does not say. One that it replaces may write until then.
+    pub read: usize,
     /// Where its predecessor's memory was lost; `acquired` if there was none.
     pub lost: usize,
     pub recovered: Option<usize>,
@@ -168,6 +210,70 @@ impl<'a> History<'a> {
         self.waited(leader.process, from, until)
     }
 
+    /// What had passed for a leader between two trace events a moment before the second, as long as it takes to
+    /// hear and answer: by its own clock, which may jump at that moment, and without the time in which its
+    /// process stood still. What it waits for is overdue if this is longer than that may take.
+    pub fn worked(&self, leader: &Leader, from: usize, until: usize) -> Duration {
+        let process = leader.process;
+        let moment = self.time(until).since(Time(0)).saturating_sub(self.patience.round_trip);
+        let until = Time(0) + moment;
+        let waited = |from: Time, until: Time| {
+            self.local_at(process, until).since(self.local_at(process, from.min(until)))
+        };
+        let from = self.time(from).min(until);
+        let mut stood_still = Duration::ZERO;
+        let mut since = None;
+        for event in self.outcome.trace.iter().filter(|event| event.process == process && event.time <= until)
+        {
+            match event.what {
+                TraceKind::Paused => since = Some(event.time.max(from)),
+                TraceKind::Resumed | TraceKind::Crashed { .. } | TraceKind::Exited { .. } => {
+                    let paused = since.take().filter(|_| event.time > from);
+                    stood_still += paused.map_or(Duration::ZERO, |since| waited(since, event.time));
+                }
+                _ => {}
+            }
+        }
+        stood_still += since.map_or(Duration::ZERO, |since| waited(since, until));
+        waited(from, until).saturating_sub(stood_still)
+    }
+
+    /// What the clock of a process's machine shows.
+    fn local_at(&self, process: ProcessId, time: Time) -> Time {
+        let before = self.outcome.trace.iter().rev().filter(|event| event.time <= time);
+        let changed = before.filter(|event| event.process == process).find_map(|event| match event.what {
+            TraceKind::ClockChanged { clock, .. } => Some(clock),
+            _ => None,
+        });
+        changed.unwrap_or_default().shows(time)
+    }
+
+    /// Where behind one trace event and before another the leader says so first.
+    pub fn says(
+        &self,
+        leader: &Leader,
+        from: usize,
+        until: usize,
+        wanted: impl Fn(&Note) -> bool,
+    ) -> Option<usize> {
+        (from + 1..until.min(self.outcome.trace.len())).find(|&at| {
+            let event = &self.outcome.trace[at];
+            event.process == leader.process && matches!(&event.what, TraceKind::Note(note) if wanted(note))
+        })
+    }
+
+    /// Where between two trace events the leader decided the job's failure or its cancelling.
+    pub fn ends_otherwise(&self, leader: &Leader, from: usize, until: usize) -> Option<usize> {
+        self.says(leader, from, until, ended_otherwise)
+    }
+
+    /// Whether a JobManager said this that another had replaced by then. It has no effect: S9 sees to that.
+    pub fn is_of_replaced(&self, at: usize) -> bool {
+        let process = self.outcome.trace[at].process;
+        let leads = self.leaders.iter().rev().find(|leader| leader.acquired <= at);
+        matches!(process, ProcessId::JobManager(_)) && leads.is_some_and(|leader| leader.process != process)
+    }
+
     /// Whether the leader waited for partitions as long as it has to, and this TaskManager had not
     /// registered early enough to report: then its partitions may count as lost.
     pub fn too_late_for(&self, leader: &Leader, process: ProcessId) -> bool {
@@ -248,6 +354,13 @@ impl<'a> History<'a> {
         self.initialized.iter().rev().find(|decision| decision.vertex == vertex && decision.at <= at)
     }
 
+    /// What a finish was to read of its inputs, by gate.
+    pub fn ranges_of(&self, finish: &Finish) -> Option<&'a [(IndexRange, IndexRange)]> {
+        let subtask = finish.attempt.subtask;
+        let decision = self.initialized(subtask.vertex, finish.from)?;
+        decision.inputs.get(subtask.subtask as usize).map(Vec::as_slice)
+    }
+
     /// The partitions that an attempt leaves, one for each output of its vertex.
     pub fn partitions(&self, attempt: ExecutionAttemptId) -> impl Iterator<Item = ResultPartitionId> {
         let outputs = &self.graph.vertex(attempt.subtask.vertex).outputs;
@@ -257,6 +370,11 @@ impl<'a> History<'a> {
     pub fn violation(&self, oracle: &'static str, event: usize, message: String) -> Violation {
         Violation { oracle, at: self.time(event), event: event.min(self.outcome.trace.len()), message }
     }
+}
+
+/// Whether a leader decided the job's failure or its cancelling.
+pub fn ended_otherwise(note: &Note) -> bool {
+    matches!(note, Note::JobStatusChanged { status: JobStatus::Failed | JobStatus::Canceled, .. })
 }
 
 /// Whether a subtask with these inputs reads partition `index` through its gate `gate`.

@@ -60,8 +60,12 @@ struct Index<'a> {
 
 impl<'a> Index<'a> {
     fn event(&mut self, at: usize, event: &'a TraceEvent) {
-        let is_elected = matches!(event.what, TraceKind::Note(Note::LeadershipAcquired { .. }));
-        if matches!(event.process, ProcessId::JobManager(_)) && !is_elected && !self.may_lead(event.process) {
+        // One that hears late that it was elected may be replaced already.
+        let is_elected = matches!(event.what, TraceKind::Note(Note::LeadershipAcquired { token })
+            if self.history.leaders.last().is_none_or(|leader| leader.token < token));
+        let is_granted = matches!(event.what, TraceKind::Note(Note::LeadershipAcquired { .. }));
+        let is_replaced = is_granted || !self.may_lead(event.process);
+        if matches!(event.process, ProcessId::JobManager(_)) && !is_elected && is_replaced {
             return; // What one says that another leader has replaced does not count: S9 sees to that.
         }
         match &event.what {
@@ -105,10 +109,16 @@ impl<'a> Index<'a> {
                     process: event.process,
                     token: *token,
                     acquired: at,
+                    read: at,
                     lost,
                     recovered: None,
                     until: END,
                 });
+            }
+            Note::Replayed { .. } => {
+                if let Some(leader) = history.leaders.last_mut() {
+                    leader.read = at;
+                }
             }
             Note::Recovered { kept, .. } => self.recovered(at, kept),
             Note::VertexInitialized { token, vertex, parallelism, inputs } => {

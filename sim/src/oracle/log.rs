@@ -151,15 +151,17 @@ impl Log {
     /// Trace index from which a finish of this attempt was durable, in a record of its own or in a
     /// base.
     pub fn durable_finish(&self, attempt: ExecutionAttemptId) -> Option<usize> {
-        let says = |event: &JobEvent| match event {
-            JobEvent::ExecutionVertexFinished { finish, .. } => finish.attempt == attempt,
-            JobEvent::BaseRecorded { finished, .. } => {
-                finished.iter().any(|finish| finish.attempt == attempt)
-            }
-            _ => false,
-        };
-        let records = self.files.values().flatten().filter(|record| says(&record.event));
+        let records = self.files.values().flatten().filter(|record| says(&record.event, attempt));
         records.filter_map(|record| record.durable).min()
+    }
+}
+
+/// Whether the event says that this attempt finished.
+fn says(event: &JobEvent, attempt: ExecutionAttemptId) -> bool {
+    match event {
+        JobEvent::ExecutionVertexFinished { finish, .. } => finish.attempt == attempt,
+        JobEvent::BaseRecorded { finished, .. } => finished.iter().any(|finish| finish.attempt == attempt),
+        _ => false,
     }
 }
 

@@ -4,16 +4,19 @@
 //! with the accused would be wrong together with it.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use revenant::actor::Time;
 use revenant::api::Program;
 use revenant::graph::JobGraph;
 
 use crate::reference::Reference;
-use crate::scenario::{Profile, Scenario};
-use crate::trace::{RunEnd, RunOutcome};
+use crate::run::{RunOptions, run};
+use crate::scenario::Scenario;
+use crate::trace::RunOutcome;
 
+mod disturbance;
 mod durable;
 mod e1_rerun;
 mod e2_rerun;
@@ -21,16 +24,32 @@ mod equivalence;
 mod history;
 mod index;
 mod l1_termination;
+mod l2_reconciling;
+mod l3_progress;
 mod l4_leftovers;
+mod l5_store;
 mod l6_cancel;
+mod l7_claimed;
 mod log;
+mod p1_records;
+mod p2_empty;
+mod p3_sorted;
+mod p4_user_failure;
+#[cfg(test)]
+mod planted;
+mod registry;
+mod s10_complete;
 mod s11_release;
+mod s12_terminal;
 mod s13_attempts;
+mod s14_clean_start;
+mod s15_foreign;
 mod s1_output;
 mod s2_splits;
 mod s3_attempts;
 mod s4_ranges;
 mod s5_stable_decisions;
+mod s6_recovered;
 mod s7_kept;
 mod s8_cut;
 mod s9_fencing;
@@ -40,6 +59,7 @@ mod witness;
 
 pub use durable::{FinishClass, Finishes};
 pub use history::{History, Patience};
+pub use registry::page;
 
 /// A broken promise.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,60 +98,50 @@ pub struct Judge {
     graph: Arc<JobGraph>,
     reference: Reference,
     patience: Patience,
-    profile: Profile,
+    /// To see how long the job takes without faults, should that matter.
+    scenario: Scenario,
+    program: Arc<Program>,
+    calm: OnceLock<Duration>,
 }
 
 impl Judge {
     /// An error says what is wrong with the job.
-    pub fn new(scenario: &Scenario, program: &Program) -> Result<Self, String> {
+    pub fn new(scenario: &Scenario, program: &Arc<Program>) -> Result<Self, String> {
         let job = scenario.job();
         let graph = program.build(&job).map_err(|error| error.to_string())?;
         let reference = Reference::new(&graph, &job, &scenario.configuration(), &scenario.inputs)?;
-        Ok(Self { graph, reference, patience: Patience::of(scenario), profile: scenario.expect.profile })
+        let patience = Patience::of(scenario);
+        let (scenario, program) = (scenario.clone(), Arc::clone(program));
+        Ok(Self { graph, reference, patience, scenario, program, calm: OnceLock::new() })
     }
 
     /// Judges a run by every oracle. The first broken promise is returned.
     pub fn judge(&self, outcome: &RunOutcome) -> Result<Verdict, Violation> {
-        judge(&self.graph, &self.reference, self.patience, self.profile, outcome)
+        let mut patience = self.patience;
+        if l1_termination::since_last_fault(outcome).is_some_and(|(_, took)| took > patience.waits) {
+            patience.calm = *self.calm.get_or_init(|| self.calm());
+        }
+        judge(&self.graph, &self.reference, patience, outcome)
+    }
+
+    /// How long the job takes if nothing goes wrong.
+    fn calm(&self) -> Duration {
+        let mut scenario = self.scenario.clone();
+        scenario.faults.clear();
+        scenario.planted_bug = None;
+        run(&scenario, &self.program, &RunOptions::default()).end.since(Time(0))
     }
 }
 
-/// Judges a run by every oracle. The first broken promise is returned: causes come before effects,
-/// so that a re-run that should not be is named before the output that it spoils. Where nothing is made
-/// good, only what must never happen is judged: no L is.
+/// Judges a run by every oracle. The violation that came first is returned; of several by the same event
+/// causes come before effects, so that a re-run that should not be is named before the output that it spoils.
 fn judge(
     graph: &JobGraph,
     reference: &Reference,
     patience: Patience,
-    profile: Profile,
     outcome: &RunOutcome,
 ) -> Result<Verdict, Violation> {
     let history = History::new(graph, reference.shape(), patience, outcome);
-    s9_fencing::check(&history)?;
-    s13_attempts::check(&history)?;
-    s4_ranges::check(&history)?;
-    s5_stable_decisions::check(&history)?;
-    s7_kept::check(&history)?;
-    s8_cut::check(&history)?;
-    s11_release::check(&history)?;
-    e1_rerun::check(&history)?;
-    e2_rerun::check(&history)?;
-    l1_termination::check_panics(&history)?;
-    if profile == Profile::Recoverable {
-        l6_cancel::check(&history)?;
-        l1_termination::check(&history)?;
-    }
-    s2_splits::check(&history)?;
-    s3_attempts::check(&history)?;
-    match (outcome.ended == RunEnd::Finished, profile) {
-        (true, Profile::Recoverable) if !l4_leftovers::may_stay(&history) => {
-            s1_output::check(&history, reference)?;
-        }
-        (true, _) => s1_output::check_committed(&history, reference)?,
-        (false, _) => s1_output::check_unfinished(&history, reference)?,
-    }
-    if profile == Profile::Recoverable {
-        l4_leftovers::check(&history)?;
-    }
+    registry::first_violation(&history, reference)?;
     Ok(durable::verdict(&history))
 }

@@ -27,7 +27,10 @@ fn judge(history: &History, release: &Released) -> Result<(), Violation> {
     if history.counted(producer.subtask, at).is_none_or(|finish| finish.attempt != producer) {
         return Ok(());
     }
-    needed_by(history, release.partition, at).map_or(Ok(()), |reader| {
+    // The order to release it was under way when the leader that gave it was lost.
+    let was_fit = ordered_by_the_lost(history, at)
+        .is_some_and(|then| needed_by(history, release.partition, then).is_none());
+    needed_by(history, release.partition, at).filter(|_| !was_fit).map_or(Ok(()), |reader| {
         let message = format!("{} was released from {}, but {reader}", release.partition, release.process);
         Err(history.violation("S11", at, message))
     })
@@ -53,6 +56,13 @@ fn unclaimed(history: &History, release: &Released) -> bool {
         of_worker(&history.registered).into_iter().filter(|at| !died_with_its_leader(history, *at));
     history.waited(release.process, abandoned, release.at) >= history.patience.retention
         && registered.max().is_none_or(|registered| registered < abandoned)
+}
+
+/// The moment before the last loss of a JobManager, if what that had sent may have arrived only now.
+fn ordered_by_the_lost(history: &History, at: usize) -> Option<usize> {
+    let lost = history.crashes.iter().rev().find(|&&crash| crash < at)?;
+    let under_way = history.time(at).since(history.time(*lost)) <= history.patience.round_trip;
+    lost.checked_sub(1).filter(|_| under_way)
 }
 
 /// Whether the claim that goes with a registration may never have arrived: its leader died while it could
@@ -225,6 +235,20 @@ mod tests {
         };
         passes(check, &released(0));
         caught(check, &released(5), "was released from task-manager-1");
+    }
+
+    #[test]
+    fn an_order_that_was_right_when_its_leader_was_lost_may_arrive_later() {
+        let released = |wait: u64| {
+            let mut story = until_sinks();
+            story.log(1, finished(attempt(0, 0, 1, 1))).log_init(1, 1);
+            let last = story.log_length(1);
+            story.finish_sink(attempt(1, 1, 1, 1)).log(1, finished(attempt(1, 1, 1, 1)));
+            story.corrupt(1, last + 3).crash().wait(wait).release(1, partition(attempt(0, 0, 1, 1)));
+            story
+        };
+        passes(check, &released(0));
+        caught(check, &released(1), "its reader v1.1 had not finished");
     }
 
     #[test]

@@ -10,22 +10,36 @@ use revenant::message::JobOutcome;
 use revenant::note::Note;
 
 use super::witness::witness;
-use super::{History, Violation};
+use super::{History, Violation, l4_leftovers};
 use crate::reference::Reference;
-use crate::trace::TraceKind;
+use crate::scenario::Profile;
+use crate::trace::{RunEnd, TraceKind};
 
 pub fn check(history: &History, reference: &Reference) -> Result<(), Violation> {
+    match history.outcome.ended {
+        RunEnd::Finished if everybody_tidies(history) => check_all(history, reference),
+        RunEnd::Finished => check_committed(history, reference),
+        _ => check_unfinished(history, reference),
+    }
+}
+
+fn everybody_tidies(history: &History) -> bool {
+    history.patience.profile == Profile::Recoverable && !l4_leftovers::may_stay(history)
+}
+
+fn check_all(history: &History, reference: &Reference) -> Result<(), Violation> {
     check_with(history, reference, &history.outcome.output)
 }
 
-/// As [`check`], of a run after which nobody tidies.
-pub fn check_committed(history: &History, reference: &Reference) -> Result<(), Violation> {
+/// As [`check_all`], of a run after which nobody tidies.
+fn check_committed(history: &History, reference: &Reference) -> Result<(), Violation> {
     let mut committed = history.outcome.output.clone();
     committed.retain(|path, _| !is_pending(path));
     check_with(history, reference, &committed)
 }
 
-fn is_pending(path: &str) -> bool {
+/// Whether the file is no output yet.
+pub fn is_pending(path: &str) -> bool {
     path.split('/').any(|part| part == ".pending")
 }
 
@@ -58,7 +72,7 @@ fn check_with(
 
 /// Of a run that did not finish: nothing is committed before the decision, and then nothing else than
 /// what a finished run has.
-pub fn check_unfinished(history: &History, reference: &Reference) -> Result<(), Violation> {
+fn check_unfinished(history: &History, reference: &Reference) -> Result<(), Violation> {
     let fail = |message: String| history.violation("S1", history.outcome.trace.len(), message);
     let mut committed = history.outcome.output.iter().filter(|(path, _)| !is_pending(path)).peekable();
     let Some((first, _)) = committed.peek() else { return Ok(()) };
@@ -123,7 +137,6 @@ fn first_difference(expected: &[u8], found: &[u8]) -> String {
 mod tests {
     use super::*;
     use crate::oracle::testing::{Story, attempt, caught, passes, test_reference};
-    use crate::trace::RunEnd;
 
     fn run() -> Story {
         let mut story = Story::new();

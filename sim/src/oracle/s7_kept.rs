@@ -12,10 +12,11 @@ pub fn check(history: &History) -> Result<(), Violation> {
     for leader in &history.leaders {
         let Some(at) = leader.recovered else { continue };
         let TraceKind::Note(Note::Recovered { kept, .. }) = &history.outcome.trace[at].what else { continue };
-        // What was in the log when the leader came; its own records tell nothing about the past.
-        let state = history.log.state(leader.acquired, Bytes::Visible);
+        // What was in the log when the leader came, or until it had read it; its own records tell nothing about
+        // the past.
+        let found = [leader.acquired, leader.read].map(|at| history.log.state(at, Bytes::Visible));
         for attempt in kept {
-            if state.finished.get(&attempt.subtask) != Some(attempt) {
+            if found.iter().all(|state| state.finished.get(&attempt.subtask) != Some(attempt)) {
                 let message = format!("recovery kept {attempt} as finished, the log does not say that it is");
                 return Err(history.violation("S7", at, message));
             }
@@ -32,6 +33,25 @@ pub fn check(history: &History) -> Result<(), Violation> {
 mod tests {
     use super::*;
     use crate::oracle::testing::{Story, attempt, caught, finished, passes};
+
+    #[test]
+    fn what_the_replaced_leader_logs_until_the_next_has_read_the_log_may_be_kept() {
+        let kept = |before: bool| {
+            let token = revenant::ids::FencingToken(2);
+            let replayed = Note::Replayed { token, events: 2, finished: vec![], damage: None };
+            let mut story = Story::new();
+            story.run_sources().log(1, finished(attempt(0, 0, 1, 1))).lead_blindly(2);
+            if before {
+                story.log(1, finished(attempt(0, 1, 1, 1))).note(replayed);
+            } else {
+                story.note(replayed).log(1, finished(attempt(0, 1, 1, 1)));
+            }
+            story.recovered(2, &[attempt(0, 0, 1, 1), attempt(0, 1, 1, 1)]);
+            story
+        };
+        passes(check, &kept(true));
+        caught(check, &kept(false), "recovery kept v0.1.e1a1 as finished");
+    }
 
     #[test]
     fn a_logged_finish_may_be_kept_synced_or_not() {

@@ -12,13 +12,16 @@ pub fn check(history: &History) -> Result<(), Violation> {
     for leader in &history.leaders {
         let Some(at) = leader.recovered else { continue };
         let TraceKind::Note(Note::Recovered { kept, .. }) = &history.outcome.trace[at].what else { continue };
-        // What was in the log when the leader came.
-        let mut state = history.log.state(leader.acquired, Bytes::Visible);
-        state.reconcile(history.graph);
+        // What was in the log when the leader came, or until it had read it.
+        let found = [leader.acquired, leader.read].map(|at| {
+            let mut state = history.log.state(at, Bytes::Visible);
+            state.reconcile(history.graph);
+            state
+        });
         for attempt in
             kept.iter().filter(|attempt| history.graph.vertex(attempt.subtask.vertex).source.is_some())
         {
-            if state.finished.get(&attempt.subtask) != Some(attempt) {
+            if found.iter().all(|state| state.finished.get(&attempt.subtask) != Some(attempt)) {
                 let message =
                     format!("recovery kept {attempt}, whose splits no snapshot of its coordinator knows");
                 return Err(history.violation("S8", at, message));

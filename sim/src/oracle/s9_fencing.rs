@@ -1,4 +1,4 @@
-//! S9: tokens rise from leader to leader, no process decides under an older token than one it has acted
+//! S9: tokens rise from election to election, no process decides under an older token than one it has acted
 //! under, and no worker that follows a leader starts a task of an older one. (What a leader that does
 //! not know yet that it was replaced says to itself is no effect.)
 
@@ -11,21 +11,25 @@ use super::{History, Violation};
 use crate::trace::TraceKind;
 
 pub fn check(history: &History) -> Result<(), Violation> {
-    let mut newest: Option<FencingToken> = None;
+    let mut elected: BTreeMap<FencingToken, usize> = BTreeMap::new();
+    let mut started: BTreeMap<ProcessId, usize> = BTreeMap::new();
     let mut leads: BTreeMap<ProcessId, FencingToken> = BTreeMap::new();
     let mut follows: BTreeMap<ProcessId, FencingToken> = BTreeMap::new();
     for (at, event) in history.outcome.trace.iter().enumerate() {
+        if event.what == TraceKind::Started {
+            started.insert(event.process, at);
+        }
         let TraceKind::Note(note) = &event.what else { continue };
         let fail = |message| Err(history.violation("S9", at, message));
         match note {
             Note::LeadershipAcquired { token } => {
-                if newest.is_some_and(|newest| *token <= newest) {
-                    return fail(format!(
-                        "leadership under token {token} after token {}",
-                        newest.unwrap_or_default()
-                    ));
+                // Who was there when a newer one was elected may hear late of its own election.
+                let begun = started.get(&event.process).copied().unwrap_or_default();
+                let newer = elected.range(token..).find(|(newer, when)| *newer == token || **when < begun);
+                if let Some((newer, _)) = newer {
+                    return fail(format!("leadership under token {token} after token {newer}"));
                 }
-                newest = Some(*token);
+                elected.insert(*token, at);
             }
             Note::TaskManagerRegistered { process } => {
                 if let Some(&token) = leads.get(&event.process) {
@@ -91,6 +95,23 @@ mod tests {
         story.run_sources().lead(2);
         story.note(Note::FinishAccepted { attempt: attempt(0, 0, 1, 2), splits: vec![], inputs: vec![] });
         caught(check, &story, "token 1 decided after a leader with token 2");
+    }
+
+    #[test]
+    fn an_election_may_be_heard_of_late_but_not_by_who_came_after_the_next_one() {
+        let late = |starts_again: bool| {
+            let standby = ProcessId::JobManager(2);
+            let mut story = Story::new();
+            story.happens(standby, TraceKind::Started).lead(1).lead(3);
+            if starts_again {
+                story.happens(standby, TraceKind::Started);
+            }
+            let token = FencingToken(2);
+            story.happens(standby, TraceKind::Note(Note::LeadershipAcquired { token }));
+            story
+        };
+        passes(check, &late(false));
+        caught(check, &late(true), "leadership under token 2 after token 3");
     }
 
     #[test]

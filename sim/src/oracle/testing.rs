@@ -15,14 +15,14 @@ use revenant::ids::{
     ResultPartitionId,
 };
 use revenant::job_event::{AcceptedFile, Finish, JobEvent, record};
-use revenant::message::{CommitDecision, IndexRange, IoMetrics, SourceSplit};
+use revenant::message::{CommitDecision, IndexRange, IoMetrics, JobOutcome, JobStatus, SourceSplit};
 use revenant::note::Note;
 use revenant::task::{TaskBody, TaskBodyFactory, TaskContext};
 
 use super::log::Inputs;
 use super::{History, Patience, Violation};
-use crate::reference::{Reference, ReferenceJob, Shape, Witness};
-use crate::scenario::{DiskFault, DiskFaultKind};
+use crate::reference::{Reference, ReferenceJob, Shape, Witness, in_order};
+use crate::scenario::{DiskFault, DiskFaultKind, Profile};
 use crate::trace::{RunDetail, RunEnd, RunOutcome, TraceEvent, TraceKind};
 
 pub const SPLITS: u32 = 4;
@@ -92,6 +92,7 @@ impl Story {
                 ended: RunEnd::Finished,
                 output: BTreeMap::new(),
                 leftovers: vec![],
+                foreign: vec![],
                 vacuous: vec![],
                 detail: RunDetail::default(),
             },
@@ -347,6 +348,67 @@ impl Story {
         self
     }
 
+    /// As [`Self::new`], told to a good end: everything is recorded, committed and read.
+    pub fn finished() -> Self {
+        let mut story = Self::new();
+        story.start().log_init(1, 0);
+        story.finish_source(attempt(0, 0, 1, 1), &[0, 1]).log(1, finished(attempt(0, 0, 1, 1)));
+        story.finish_source(attempt(0, 1, 1, 1), &[2, 3]).log(1, finished(attempt(0, 1, 1, 1)));
+        story.run_sinks_recorded().job_ended();
+        story.output("part-0", b"0\n2\n").output("part-1", b"1\n3\n");
+        story
+    }
+
+    /// As [`Self::run_sinks`], each durable before the next thing happens.
+    pub fn run_sinks_recorded(&mut self) -> &mut Self {
+        let token = self.token;
+        self.init_sinks_under(token).log_init(token, 1);
+        for subtask in [0, 1] {
+            let attempt = attempt(1, subtask, token, 1);
+            self.finish_sink(attempt).log(token, finished(attempt));
+        }
+        self.note(Note::CommitDecided { decision: CommitDecision::default() })
+    }
+
+    pub fn job_ended(&mut self) -> &mut Self {
+        let accumulators = [].into();
+        self.note(Note::JobEnded { outcome: JobOutcome::Finished { committed: 2, accumulators } })
+    }
+
+    pub fn delete_log(&mut self, epoch: u64) -> &mut Self {
+        let path = self.path(epoch);
+        self.push(ProcessId::JOB_MANAGER, TraceKind::LogDeleted { volume: Volume::Ha, path })
+    }
+
+    pub fn status(&mut self, token: u64, status: JobStatus) -> &mut Self {
+        self.note(Note::JobStatusChanged { token: FencingToken(token), status })
+    }
+
+    /// The attempt's task says what it counted.
+    pub fn counts(&mut self, attempt: ExecutionAttemptId, read: u64, emitted: u64) -> &mut Self {
+        let metrics = IoMetrics { records_in: read, records_out: emitted, ..IoMetrics::default() };
+        self.push(worker_of(attempt), TraceKind::Note(Note::TaskMetrics { attempt, metrics }))
+    }
+
+    /// These happen at one moment.
+    pub fn at_once(&mut self, process: ProcessId, all: Vec<TraceKind>) -> &mut Self {
+        let first = self.outcome.trace.len();
+        for what in all {
+            self.push(process, what);
+        }
+        let time = self.outcome.trace[first].time;
+        for event in &mut self.outcome.trace[first..] {
+            event.time = time;
+        }
+        self
+    }
+
+    /// A file of another cluster is not as it was.
+    pub fn harm(&mut self, what: &str) -> &mut Self {
+        self.outcome.foreign.push(what.to_owned());
+        self
+    }
+
     pub fn leave(&mut self, owner: Option<ProcessId>, volume: Volume, path: &str) -> &mut Self {
         self.outcome.leftovers.push((owner, volume, path.to_owned()));
         self
@@ -417,6 +479,10 @@ impl ReferenceJob for EvenAndOdd {
         let rows = files.values().map(|bytes| bytes.split(|&byte| byte == b'\n').count() - 1).sum::<usize>();
         if rows == SPLITS as usize { Ok(()) } else { Err("rows are missing".to_owned()) }
     }
+
+    fn in_order(&self, files: &BTreeMap<String, Bytes>) -> Result<(), String> {
+        in_order(files.iter(), |line| Some(line.to_owned()))
+    }
 }
 
 pub fn test_reference() -> Reference {
@@ -435,6 +501,12 @@ pub fn with_history_of<T>(graph: &JobGraph, story: &Story, look: impl FnOnce(&Hi
         retention: Duration::from_mins(5),
         round_trip: Duration::from_millis(4),
         recovers: true,
+        store: Duration::from_secs(30),
+        services: false,
+        waits: Duration::from_mins(2),
+        calm: Duration::from_secs(1),
+        task_managers: 2,
+        profile: Profile::Recoverable,
     };
     look(&History::new(graph, &shape, patience, &story.outcome))
 }

@@ -1,5 +1,6 @@
 //! The testbed as a whole: the engine on the simulator, judged by the oracles.
 
+mod canary;
 mod cancel;
 mod dataflow;
 mod exploration;

@@ -207,7 +207,11 @@ fn a_partition_is_kept_when_the_shuffle_has_it_and_only_then_told_to_be_register
     assert_eq!(bench.tell(Address::MASTER, claim(1)), [report(1, vec![metrics(1, 0)])]);
     bench.tell(EXECUTOR, asked);
     bench.tell(SHUFFLE, PartitionsRegistered { attempt });
-    assert_eq!(bench.notes, [Note::PartitionFinished { partition: id(1, 0), bytes: 5 }]);
+    let claimed = || Note::PartitionsClaimed { token: FencingToken(1) };
+    assert_eq!(
+        bench.notes,
+        [claimed(), Note::PartitionFinished { partition: id(1, 0), bytes: 5 }, claimed()]
+    );
 }
 
 #[test]

@@ -43,9 +43,14 @@ fn a_finish_is_reported_after_the_partitions_are_registered() {
     assert_eq!(names(&effects), ["RegisterPartitions", "stop", "UpdateTaskExecutionState"]);
     assert_eq!(reported(&effects), [(attempt, finished(attempt))]);
     let partition = partition(attempt);
+    let TaskState::Finished { metrics, .. } = finished(attempt) else { panic!("it finished") };
     assert_eq!(
         bench.notes[1..],
-        [Note::PartitionFinished { partition, bytes: 5 }, Note::TaskEnded { attempt, failure: None }]
+        [
+            Note::PartitionFinished { partition, bytes: 5 },
+            Note::TaskMetrics { attempt, metrics },
+            Note::TaskEnded { attempt, failure: None }
+        ]
     );
     assert_eq!(bench.ended(attempt, Ok(())), [], "once");
 }

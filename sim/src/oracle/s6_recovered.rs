@@ -1,0 +1,98 @@
+//! S6: what a new leader keeps is what the log adds up to, without what needs a partition that is gone:
+//! it keeps every finish whose record was durable and whose needed partitions lived through the recovery,
+//! and none that needs a partition that nobody held, or rests on what runs again. In between lies only
+//! what nobody could know: see [`super::durable`]. What a crash took of the log's end plays no part, because the
+//! log is read as the crash left it.
+
+use revenant::note::Note;
+
+use super::durable::{Loss, must_rerun};
+use super::e1_rerun::disturbed_since_recovery;
+use super::{History, Violation};
+use crate::trace::TraceKind;
+
+pub fn check(history: &History) -> Result<(), Violation> {
+    for leader in &history.leaders {
+        let Some(at) = leader.recovered else { continue };
+        let TraceKind::Note(Note::Recovered { kept, .. }) = &history.outcome.trace[at].what else { continue };
+        let fail = |message: String| Err(history.violation("S6", at, message));
+        let again = must_rerun(history, leader, at);
+        if let Some(attempt) = kept.iter().find(|attempt| again.contains(&attempt.subtask)) {
+            return fail(format!(
+                "recovery kept {attempt}, though a partition that has to be read again is gone, its own or that \
+                 of a producer"
+            ));
+        }
+        if leader.lost == leader.acquired
+            || history.is_blind(leader)
+            || disturbed_since_recovery(history, leader, at)
+        {
+            continue;
+        }
+        let due = Loss::of(history, leader).must_keep;
+        if let Some(attempt) = due.values().find(|attempt| !kept.contains(attempt)) {
+            return fail(format!(
+                "recovery did not keep {attempt}, though its finish was durable and its partitions were alive"
+            ));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::oracle::testing::{Story, attempt, caught, finished, partition, passes};
+
+    /// Sources finished durably, one sink too; the leader is lost.
+    fn lost(mut story: Story) -> Story {
+        story.run_sources().log_init(1, 0);
+        story.log(1, finished(attempt(0, 0, 1, 1))).log(1, finished(attempt(0, 1, 1, 1)));
+        story.init_sinks().log_init(1, 1);
+        story.finish_sink(attempt(1, 0, 1, 1)).log(1, finished(attempt(1, 0, 1, 1))).crash();
+        story
+    }
+
+    #[test]
+    fn what_is_durable_and_alive_is_kept_and_leaving_it_out_is_caught() {
+        let mut story = lost(Story::new());
+        story.lead(2).recovered(2, &[attempt(0, 0, 1, 1), attempt(0, 1, 1, 1), attempt(1, 0, 1, 1)]);
+        passes(check, &story);
+        let mut story = lost(Story::new());
+        story.lead(2).recovered(2, &[attempt(0, 0, 1, 1), attempt(0, 1, 1, 1)]);
+        caught(check, &story, "recovery did not keep v1.0.e1a1");
+    }
+
+    #[test]
+    fn what_was_written_and_not_synced_may_be_kept_or_not() {
+        for kept in [&[attempt(0, 0, 1, 1)][..], &[attempt(0, 0, 1, 1), attempt(0, 1, 1, 1)]] {
+            let mut story = Story::new();
+            story.run_sources().log_init(1, 0).log(1, finished(attempt(0, 0, 1, 1)));
+            story.unsynced(1, finished(attempt(0, 1, 1, 1))).crash().lead(2).recovered(2, kept);
+            passes(check, &story);
+        }
+    }
+
+    #[test]
+    fn a_finish_whose_partition_died_with_its_worker_is_not_kept_and_neither_is_what_read_it() {
+        let mut story = lost(Story::new());
+        story.crash_worker(1).lead(2).recovered(2, &[attempt(0, 1, 1, 1)]);
+        passes(check, &story);
+        for (kept, who) in [(attempt(0, 0, 1, 1), "v0.0.e1a1"), (attempt(1, 0, 1, 1), "v1.0.e1a1")] {
+            let mut story = lost(Story::new());
+            story.crash_worker(1).lead(2).recovered(2, &[attempt(0, 1, 1, 1), kept]);
+            caught(check, &story, &format!("recovery kept {who}, though a partition"));
+        }
+    }
+
+    #[test]
+    fn a_partition_that_nobody_needs_may_be_gone() {
+        let mut story = lost(Story::new());
+        story.lead(2);
+        story.finish_sink(attempt(1, 1, 2, 1)).log(2, finished(attempt(1, 1, 2, 1)));
+        story.release(1, partition(attempt(0, 0, 1, 1))).crash().lead(3);
+        let all = [attempt(0, 0, 1, 1), attempt(0, 1, 1, 1), attempt(1, 0, 1, 1), attempt(1, 1, 2, 1)];
+        story.recovered(3, &all);
+        passes(check, &story);
+    }
+}
