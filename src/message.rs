@@ -32,6 +32,9 @@ macro_rules! messages {
         pub enum Message { $($name($name)),* }
 
         impl Message {
+            /// Every kind of message.
+            pub const KINDS: &[&'static str] = &[$(stringify!($name)),*];
+
             /// The kind of message, as traces and crash points name it.
             pub const fn kind(&self) -> &'static str {
                 match self { $(Self::$name(_) => stringify!($name)),* }

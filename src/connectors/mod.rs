@@ -40,6 +40,7 @@ pub use json_lines_sink::JsonLinesSink;
 pub use number_sequence::NumberSequenceSource;
 #[cfg(feature = "parquet")]
 pub use parquet::{ParquetFileError, ParquetSink, ParquetSource, ParquetWriter};
+pub(crate) use part_file::is_pending_of;
 pub use print_sink::{PRINT_DIRECTORY, PrintSink, print_order, print_prefix};
 pub use reader_context::SourceReaderContext;
 pub use text::{

@@ -10,6 +10,7 @@ use bytes::Bytes;
 
 use crate::actor::Purpose;
 use crate::disk::Volume;
+use crate::ids::ExecutionAttemptId;
 use crate::message::Committable;
 use crate::operators::OperatorContext;
 use crate::task::BodyError;
@@ -46,6 +47,14 @@ pub(super) fn check_name(name: &str, what: &str) -> Result<(), String> {
         "'{name}' is not a name for {what}; right is one of letters, digits, '-' and '_' that begins with a \
          letter or a digit, such as 'by-date'"
     ))
+}
+
+/// Whether this is the pending file of the attempt, which [`PartFile::new`] names.
+pub fn is_pending_of(attempt: ExecutionAttemptId, path: &str) -> bool {
+    let name = path.strip_prefix(PENDING_DIRECTORY).and_then(|rest| rest.strip_prefix('/'));
+    let own = format!("-{attempt}");
+    name.and_then(|name| name.rsplit_once(&own))
+        .is_some_and(|(_, extension)| extension.is_empty() || extension.starts_with('.'))
 }
 
 /// Writes one pending file.

@@ -73,6 +73,7 @@ impl JobMaster {
             // The log takes its time, too, where no worker is to be waited for.
             let opening = now + self.boot.config.registration_retry;
             out.set_timer(RECOVERY_TIMEOUT, self.recovery_until.max(opening));
+            self.ask_again(now, out);
             let fingerprint = self.log_fingerprint();
             out.send(self.writer(), OpenJobEventStore { token: self.token, fingerprint });
         } else {

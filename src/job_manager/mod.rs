@@ -45,6 +45,7 @@ const RENEW_LEASE: TimerId = TimerId(2);
 const HEARTBEAT: TimerId = TimerId(3);
 const RECOVERY_TIMEOUT: TimerId = TimerId(4);
 const RESTART: TimerId = TimerId(5);
+const ASK_AGAIN: TimerId = TimerId(6);
 
 /// The JobMaster actor of a JobManager process.
 #[derive(Debug)]
@@ -281,6 +282,7 @@ impl Actor for JobMaster {
             Event::Timer(CONTEND) => self.contend(now, out),
             Event::Timer(RENEW_LEASE) => self.renew_lease(now, out),
             Event::Timer(HEARTBEAT) => self.heartbeat(now, out),
+            Event::Timer(ASK_AGAIN) => self.ask_again(now, out),
             Event::Timer(RECOVERY_TIMEOUT) => self.recovery_timed_out(now, out),
             Event::Timer(RESTART) => {
                 self.change(out, |master| master.restart_at = None);

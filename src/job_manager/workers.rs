@@ -13,7 +13,10 @@ use crate::message::{
 };
 use crate::note::Note;
 
-use super::{HEARTBEAT, JobMaster, Phase};
+use super::{ASK_AGAIN, HEARTBEAT, JobMaster, Phase};
+
+/// How often a worker that says nothing is asked in the time for which a recovery waits for it.
+const ASKED_IN_RECOVERY: u32 = 8;
 
 #[derive(Debug, Default)]
 pub(super) struct Workers {
@@ -209,16 +212,29 @@ impl JobMaster {
         for process in silent.map(|(&process, _)| process).collect::<Vec<_>>() {
             self.lose_worker(now, process, "its heartbeat timed out", out);
         }
-        let silent = self.workers.registered.iter().filter(|(_, worker)| !worker.reported);
-        for (&process, _) in silent {
-            // The question or the answer was lost.
-            out.send(Address::worker(process), GetAndRetainPartitionWithMetrics { token: self.token });
-        }
+        self.ask_for_partitions(out);
         for process in self.workers.processes() {
             let attempts = self.execution.attempts_at(process).collect();
             out.send(Address::worker(process), HeartbeatRequest { token: self.token, attempts });
         }
         out.set_timer(HEARTBEAT, now + self.boot.config.heartbeat_interval);
+    }
+
+    /// Asks those again of whom nothing is known, since the question or the answer was lost.
+    fn ask_for_partitions(&self, out: &mut Outbox) {
+        let silent = self.workers.registered.iter().filter(|(_, worker)| !worker.reported);
+        for (&process, _) in silent {
+            out.send(Address::worker(process), GetAndRetainPartitionWithMetrics { token: self.token });
+        }
+    }
+
+    /// Asks several times within the time for which a recovery waits, however rare heartbeats are.
+    pub(super) fn ask_again(&mut self, now: Time, out: &mut Outbox) {
+        let pause = self.boot.config.previous_worker_recovery_timeout / ASKED_IN_RECOVERY;
+        if !pause.is_zero() && !self.is_recovery_over() {
+            self.ask_for_partitions(out);
+            out.set_timer(ASK_AGAIN, now + pause);
+        }
     }
 
     fn lose_worker(&mut self, now: Time, process: ProcessId, reason: &str, out: &mut Outbox) {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::actor::{Actor, Boot, Event, Outbox, Time, TimerId};
+use crate::connectors::is_pending_of;
 use crate::ids::{ActorId, Address, ExecutionAttemptId, ProcessId, ResultPartitionId, SessionId};
 use crate::message::{
     DropPartitions, HeartbeatRequest, HeartbeatResponse, JobResult, LeaderChanged, Message, PartitionReport,
@@ -16,6 +17,8 @@ use crate::worker::{Connection, Files, HEARTBEAT, Place, RETENTION, RETRY, Track
 
 use super::registrations::{REGISTRATION, Registrations};
 use super::tasks::{Tasks, failed};
+
+const SWEEP: TimerId = TimerId(5);
 
 /// Flink's TaskExecutor.
 pub struct TaskExecutor {
@@ -32,6 +35,10 @@ pub struct TaskExecutor {
     registrations: Registrations,
     /// A stopped task's last write may have come after its file was deleted.
     unclean: bool,
+    /// What ran when the job ended.
+    stopped_at_end: Vec<ExecutionAttemptId>,
+    /// When it is looked again for what such tasks left.
+    again: Duration,
 }
 
 impl TaskExecutor {
@@ -48,6 +55,8 @@ impl TaskExecutor {
             files: Files::default(),
             registrations: Registrations::new(boot.config.heartbeat_interval, boot.config.heartbeat_timeout),
             unclean: false,
+            stopped_at_end: Vec::new(),
+            again: boot.config.registration_retry,
         }
     }
 
@@ -55,7 +64,7 @@ impl TaskExecutor {
 
     fn leader_changed(&mut self, now: Time, message: LeaderChanged, out: &mut Outbox) {
         if let Some(JobResult::Clean(_)) = message.result {
-            return self.job_ended(out);
+            return self.job_ended(now, out);
         }
         match message.leader {
             Some(leader) if self.connection.is_news(leader) => {
@@ -86,12 +95,18 @@ impl TaskExecutor {
         true
     }
 
-    fn job_ended(&mut self, out: &mut Outbox) {
+    fn job_ended(&mut self, now: Time, out: &mut Outbox) {
         let running = self.tasks.running();
         self.stop_all("stopped because the job ended", out);
         // The leader may wait for them, to delete what they leave.
-        for attempt in running {
+        for &attempt in &running {
             self.report(attempt, out);
+        }
+        if !running.is_empty() {
+            // Or it has ended long ago, if this process stood still, and their last file may only come.
+            self.stopped_at_end = running;
+            self.files.sweep(Place::Uncommitted, out);
+            out.set_timer(SWEEP, now + self.again);
         }
         let all = self.partitions.release_all(out);
         self.drop_partitions(all, out);
@@ -373,7 +388,7 @@ impl TaskExecutor {
                 self.drop_partitions(released, out);
             }
             Message::HeartbeatRequest(message) => self.heartbeat(&message, out),
-            Message::JobTerminated(_) => self.job_ended(out),
+            Message::JobTerminated(_) => self.job_ended(now, out),
             _ => {}
         }
     }
@@ -387,6 +402,7 @@ impl TaskExecutor {
             }
             RETENTION => self.retention_fired(now, out),
             REGISTRATION => self.registration_fired(now, out),
+            SWEEP => self.files.sweep(Place::Uncommitted, out),
             _ => {}
         }
     }
@@ -407,6 +423,9 @@ impl Actor for TaskExecutor {
                 let needed = |place, path: &str| match place {
                     Place::Partitions => self.partitions.have_file(path) || self.tasks.writes(path),
                     Place::Spills => self.tasks.spills(path),
+                    Place::Uncommitted => {
+                        !self.stopped_at_end.iter().any(|&attempt| is_pending_of(attempt, path))
+                    }
                 };
                 self.files.complete(op, result, needed, out);
             }

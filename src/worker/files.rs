@@ -1,8 +1,9 @@
 //! The files that nobody will ask for: partitions of an earlier incarnation and of tasks that did not
-//! finish, and what sorts of such tasks left. It decides only when to look and how to delete; whose
+//! finish, and what sorts and sinks of such tasks left. It decides only when to look and how to delete; whose
 //! files are needed is for its owner to say.
 
 use crate::actor::{DiskOpId, Outbox, Pending, Purpose};
+use crate::connectors::PENDING_DIRECTORY;
 use crate::disk::{DiskOp, DiskOutput, DiskResult, Volume};
 use crate::note::Note;
 use crate::task::{PARTITION_DIRECTORY, SPILL_DIRECTORY};
@@ -12,6 +13,8 @@ use crate::task::{PARTITION_DIRECTORY, SPILL_DIRECTORY};
 pub enum Place {
     Partitions,
     Spills,
+    /// Output that no commit will name.
+    Uncommitted,
 }
 
 impl Place {
@@ -19,6 +22,7 @@ impl Place {
         match self {
             Self::Partitions => PARTITION_DIRECTORY,
             Self::Spills => SPILL_DIRECTORY,
+            Self::Uncommitted => PENDING_DIRECTORY,
         }
     }
 
@@ -26,6 +30,7 @@ impl Place {
         match self {
             Self::Partitions => Volume::Local,
             Self::Spills => Volume::Scratch,
+            Self::Uncommitted => Volume::Output,
         }
     }
 
@@ -33,6 +38,7 @@ impl Place {
         match self {
             Self::Partitions => Purpose::Partition,
             Self::Spills => Purpose::Spill,
+            Self::Uncommitted => Purpose::Sink,
         }
     }
 }
@@ -83,6 +89,7 @@ impl Files {
                 let what = match place {
                     Place::Partitions => "partition files",
                     Place::Spills => "files of sorts",
+                    Place::Uncommitted => "pending files of sinks",
                 };
                 out.note(Note::Warning { text: format!("{what} may be left over: {error}") });
             }

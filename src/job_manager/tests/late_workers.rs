@@ -53,6 +53,30 @@ fn a_worker_with_partitions_is_welcome_while_the_recovery_waits() {
 }
 
 #[test]
+fn a_recovery_asks_a_worker_that_does_not_answer_again_before_its_heartbeat() {
+    let mut fixture = Fixture::new(&[]);
+    fixture.lead(sources_finished());
+    fixture.tell(Address::executor(TM1), registration(TM1, 1, true));
+    fixture.tell(Address::executor(TM2), registration(TM2, 2, true));
+    let report = PartitionReport { token: NOW, session: SessionId(2), partitions: vec![] };
+    fixture.tell(Address::executor(TM2), report);
+    let asks = |fixture: &mut Fixture| {
+        fixture.effects.clear();
+        fixture.event(Event::Timer(ASK_AGAIN));
+        let asked = fixture.sent(|to, message| {
+            matches!(message, Message::GetAndRetainPartitionWithMetrics(_)).then_some(to)
+        });
+        let again =
+            fixture.effects.iter().any(|effect| matches!(effect, Effect::SetTimer { timer: ASK_AGAIN, .. }));
+        (asked, again)
+    };
+    assert_eq!(asks(&mut fixture), (vec![Address::executor(TM1)], true));
+    fixture.event(Event::Timer(RECOVERY_TIMEOUT));
+    fixture.durable();
+    assert_eq!(asks(&mut fixture), (vec![], false));
+}
+
+#[test]
 fn a_worker_that_does_not_say_what_it_keeps_is_asked_again_with_the_heartbeat() {
     let mut fixture = Fixture::new(&[]);
     fixture.lead(sources_finished());

@@ -169,14 +169,35 @@ fn the_end_of_the_job_leaves_nothing_behind() {
             "partition.delete",
             "spill.list",
             "UpdateTaskExecutionState",
+            "sink.list",
             "DropPartitions",
             "partition.list",
             "spill.list"
         ]
     );
     assert_eq!(dropped(&effects), [partition(finished)]);
+    assert_eq!(names(&bench.pass(10)), ["sink.list"], "the last file may only come");
     assert!(!bench.has_timers());
     assert_eq!(bench.leader_changed(Some(1)), []);
+}
+
+#[test]
+fn what_sinks_of_tasks_left_that_ran_at_the_jobs_end_is_deleted_and_nothing_else() {
+    let mut bench = Bench::registered();
+    let finished = bench.finish(1, 0);
+    let running = attempt(1, 1);
+    bench.submit(1, running);
+    let effects = bench.master(JobTerminated { token: token(1) });
+    let list = effects.iter().find_map(|effect| match effect {
+        Effect::Disk { op, action: DiskOp::List { path }, .. } if path == ".pending" => Some(*op),
+        _ => None,
+    });
+    let own = [format!(".pending/out-{running}.csv"), format!(".pending/out-{running}")];
+    let others = [format!(".pending/out-{finished}.csv"), format!(".pending/out-{running}0.csv")];
+    let entries = own.iter().chain(&others).map(|path| DirectoryEntry { path: path.clone(), length: 1 });
+    let result = Ok(DiskOutput::Entries(entries.collect()));
+    let effects = bench.event(Event::Disk { op: list.expect("it looks for them"), result });
+    assert_eq!(deleted(&effects), own);
 }
 
 #[test]
