@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::stream::Stream;
 use crate::scenario::{
-    ClockError, Drift, DurationRange, InFlight, Incomplete, Profile, RestartAfter, Scenario, Skew, Span,
-    Unsynced,
+    ClockError, Drift, DurationRange, InFlight, Incomplete, Network, Profile, Rate, RestartAfter, Scenario,
+    Skew, Span, Unsynced,
 };
 
 /// Nothing that a recoverable scenario has to wait for takes longer.
@@ -55,5 +55,32 @@ pub fn draw(draws: &mut Stream, profile: Profile, scenario: &mut Scenario) {
     let process = draws.one_of(&processes);
     if wrong {
         scenario.clock.insert(process, ClockError { skew, drift });
+    }
+    if draws.one_in(8) {
+        rates(draws, profile, &mut scenario.network);
+    }
+}
+
+/// Some of the messages are lost, late or come twice, for some time.
+fn rates(draws: &mut Stream, profile: Profile, network: &mut Network) {
+    let mut rate = || if draws.one_in(2) { Rate(draws.one_of(&[2_000, 20_000, 100_000])) } else { Rate(0) };
+    (network.drop_rate, network.duplicate_rate) = (rate(), rate());
+    (network.delay_rate, network.overtake_rate) = (rate(), rate());
+    if network.has_rates() && (profile == Profile::Recoverable || draws.one_in(2)) {
+        network.rates_until = Some(Span(Duration::from_secs(draws.one_of(&[1, 10, 120]))));
+    }
+}
+
+/// Leaves a rate out that strikes no message.
+pub fn leave_out(network: &mut Network, key: &str) {
+    let rate = match key {
+        "drop-rate" => &mut network.drop_rate,
+        "duplicate-rate" => &mut network.duplicate_rate,
+        "delay-rate" => &mut network.delay_rate,
+        _ => &mut network.overtake_rate,
+    };
+    *rate = Rate::default();
+    if !network.has_rates() {
+        network.rates_until = None;
     }
 }

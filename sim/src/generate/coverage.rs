@@ -33,8 +33,14 @@ pub fn known_features() -> BTreeSet<String> {
     }
     all.extend(STRATEGIES.map(|strategy| format!("option restart-strategy.type = {strategy}")));
     all.extend(
-        ["standby JobManagers", "clock wrong from the start", "network latency 0", "disk latency 0"]
-            .map(String::from),
+        [
+            "standby JobManagers",
+            "clock wrong from the start",
+            "network latency 0",
+            "network rates",
+            "disk latency 0",
+        ]
+        .map(String::from),
     );
     all
 }
@@ -76,6 +82,7 @@ pub fn features(scenario: &Scenario) -> BTreeSet<String> {
         (scenario.cluster.job_managers > 1, "standby JobManagers"),
         (!scenario.clock.is_empty(), "clock wrong from the start"),
         (scenario.network.latency.max.is_zero(), "network latency 0"),
+        (scenario.network.has_rates(), "network rates"),
         (scenario.disk.latency.max.is_zero(), "disk latency 0"),
     ] {
         if is {

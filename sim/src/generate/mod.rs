@@ -41,42 +41,54 @@ pub struct Generated {
     pub outcome: RunOutcome,
 }
 
+/// How often faults are drawn anew if none of them is met.
+const TRIES: usize = 3;
 /// How often faults that were not met are taken out.
 const PRUNES: usize = 4;
 
 /// The scenario of a seed. An error is a defect of the generator.
 pub fn generate(seed: u64, profile: Profile, program: &Arc<Program>) -> Result<Generated, String> {
     let mut scenario = calm(seed, profile, program)?;
-    let options = RunOptions { collect_all_points: true, ..RunOptions::default() };
+    let options = RunOptions { collect_all_points: true, keep_messages: true, ..RunOptions::default() };
     let go = |scenario: &Scenario| run(scenario, program, &options);
     let mut outcome = go(&scenario);
     let mut kinds: Vec<&'static str> = Vec::new();
     let mut mix = Stream::of(seed, Purpose::FaultMix);
     let wanted = faults::how_many(&mut mix, profile);
     let mut streams = faults::streams(seed);
-    for _ in 0..wanted {
-        let draft = Draft::of(&scenario, profile, &outcome);
-        let Some((kind, drawn)) = faults::draw(&mut mix, &mut streams, &draft) else { break };
-        kinds.extend(drawn.iter().map(|_| kind));
-        scenario.faults.extend(drawn);
-        outcome = go(&scenario);
-    }
-    for _ in 0..PRUNES {
-        if outcome.vacuous.is_empty() {
+    for _ in 0..TRIES {
+        for _ in 0..wanted {
+            let draft = Draft::of(&scenario, profile, &outcome);
+            let Some((kind, drawn)) = faults::draw(&mut mix, &mut streams, &draft) else { break };
+            kinds.extend(drawn.iter().map(|_| kind));
+            scenario.faults.extend(drawn);
+            outcome = go(&scenario);
+        }
+        for _ in 0..PRUNES {
+            if outcome.vacuous.is_empty() && outcome.idle_rates.is_empty() {
+                break;
+            }
+            for key in &outcome.idle_rates {
+                cluster::leave_out(&mut scenario.network, key);
+            }
+            let mut missed: BTreeSet<usize> = outcome.vacuous.iter().copied().collect();
+            missed.extend(faults::without_cause(&scenario.faults, &missed));
+            for &fault in missed.iter().rev() {
+                scenario.faults.remove(fault);
+                kinds.remove(fault);
+            }
+            outcome = go(&scenario);
+        }
+        if wanted == 0 || !scenario.faults.is_empty() {
             break;
         }
-        let mut missed: BTreeSet<usize> = outcome.vacuous.iter().copied().collect();
-        missed.extend(faults::without_cause(&scenario.faults, &missed));
-        for &fault in missed.iter().rev() {
-            scenario.faults.remove(fault);
-            kinds.remove(fault);
-        }
-        outcome = go(&scenario);
     }
     if outcome.ended == RunEnd::Canceled {
         scenario.expect.outcome = Outcome::Canceled;
     }
-    let vacuous = !outcome.vacuous.is_empty() || (wanted > 0 && scenario.faults.is_empty());
+    let vacuous = !outcome.vacuous.is_empty()
+        || !outcome.idle_rates.is_empty()
+        || (wanted > 0 && scenario.faults.is_empty());
     scenario.check(program).map_err(|error| format!("seed {seed}: {error}\n{}", scenario.to_toml()))?;
     Ok(Generated { kinds: kinds.into_iter().collect(), vacuous, outcome, scenario })
 }

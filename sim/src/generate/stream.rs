@@ -17,6 +17,7 @@ pub enum Purpose {
     Process = 9,
     Clock = 10,
     HighAvailability = 11,
+    Network = 12,
 }
 
 #[derive(Clone, Debug)]

@@ -34,7 +34,7 @@ pub const KINDS: &[Kind] = &[
 /// How many of the first points of an incarnation count as its recovery.
 const RECOVERY: usize = 60;
 
-fn restart(draws: &mut Stream) -> Option<RestartAfter> {
+pub fn restart(draws: &mut Stream) -> Option<RestartAfter> {
     let after = draws.one_of(&[None, Some(1), Some(100), Some(2_000), Some(60_000)]);
     after.map(|after| RestartAfter::After(Duration::from_millis(after)))
 }

@@ -17,6 +17,7 @@ mod clock;
 mod crash;
 mod disk;
 mod high_availability;
+mod network;
 mod process;
 
 /// One kind of fault.
@@ -33,13 +34,14 @@ const fn kind(name: &'static str, weight: u64, draw: fn(&mut Stream, &Draft) -> 
     Kind { name, weight, only_hostile: false, draw }
 }
 
-const FAMILIES: [(Purpose, &[Kind]); 6] = [
+const FAMILIES: [(Purpose, &[Kind]); 7] = [
     (Purpose::Crash, crash::KINDS),
     (Purpose::Disk, disk::KINDS),
     (Purpose::Cancel, cancel::KINDS),
     (Purpose::Process, process::KINDS),
     (Purpose::Clock, clock::KINDS),
     (Purpose::HighAvailability, high_availability::KINDS),
+    (Purpose::Network, network::KINDS),
 ];
 
 /// What faults are drawn for.
