@@ -200,6 +200,23 @@ impl AgendaState {
         self.parked.push(entry);
     }
 
+    /// Takes away the messages under way between different processes of which `between` says so.
+    pub fn lose(&mut self, between: impl Fn(ProcessIndex, ProcessIndex) -> bool) -> Vec<(ProcessIndex, Due)> {
+        let mut lost = Vec::new();
+        for slot in &mut self.slots {
+            let gone = slot.take_if(|(_, entry)| match entry.due {
+                Due::Message { sender, .. } => sender != entry.process && between(sender, entry.process),
+                _ => false,
+            });
+            if let Some((sequence, entry)) = gone {
+                self.work -= 1;
+                lost.push((sequence, entry));
+            }
+        }
+        lost.sort_by_key(|(sequence, _)| *sequence);
+        lost.into_iter().map(|(_, entry)| (entry.process, entry.due)).collect()
+    }
+
     /// What waited for a process that goes on is due now, in its order; first of all the process itself.
     pub fn resume(&mut self, now: Time, process: ProcessIndex) {
         self.push(now, 0, Entry { process, due: Due::Resumed });

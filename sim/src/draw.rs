@@ -27,6 +27,10 @@ pub enum Purpose {
     UnsyncedEntry,
     FailedAppend,
     UnsyncedFate,
+    DropRate,
+    DuplicateRate,
+    DelayRate,
+    OvertakeRate,
 }
 
 /// Two independent numbers: the value that was asked for, and the order among equal times.

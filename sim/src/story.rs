@@ -57,6 +57,8 @@ fn happening(what: &TraceKind) -> Option<String> {
         TraceKind::DiskRefused { error } => error.to_string(),
         TraceKind::LogZeroed { path, from, to, .. } => format!("bytes {from} to {to} of {path} are zeros"),
         TraceKind::DiskFault(fault) => fault.to_string(),
+        TraceKind::NetworkFault(fault) => fault.to_string(),
+        TraceKind::Message(touched) => touched.to_string(),
         TraceKind::LogCorrupted { path, offset, .. } => format!("{path} is corrupted at offset {offset}"),
         TraceKind::LogDeleted { path, .. } => format!("{path} is deleted"),
         TraceKind::LogAfterCrash { path, length, .. } => format!("{path} is left with {length} bytes"),

@@ -1,6 +1,8 @@
 //! The one event schema of a run: what logs, reports and oracles read.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
 
 use bytes::Bytes;
 use revenant::actor::Time;
@@ -12,7 +14,7 @@ use revenant::note::Note;
 use crate::clock::Clock;
 use crate::point::CrashPoint;
 use crate::run::Profile;
-use crate::scenario::{ClockFault, DiskFault, HaFault};
+use crate::scenario::{ClockFault, DiskFault, HaFault, NetworkFault, Span};
 
 /// One thing that happened in a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +60,10 @@ pub enum TraceKind {
     LogDeleted { volume: Volume, path: String },
     /// A fault of the scenario changed what the disk does, or bytes on it.
     DiskFault(DiskFault),
+    /// A standing fault of the network began, or a heal ended some, or connections began anew.
+    NetworkFault(NetworkFault),
+    /// Something befell a message between two processes.
+    Message(Touched),
     /// A bit of the byte at this offset of a file of the job event store was flipped.
     LogCorrupted { volume: Volume, path: String, offset: u64 },
     /// A fault ended the leadership of whoever held it.
@@ -68,6 +74,53 @@ pub enum TraceKind {
     LogZeroed { volume: Volume, path: String, from: u64, to: u64 },
     /// What a crash of its machine left of a file of the job event store.
     LogAfterCrash { volume: Volume, path: String, length: u64 },
+}
+
+/// A message that did not go as it should.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Touched {
+    pub kind: &'static str,
+    pub from: Address,
+    pub to: Address,
+    pub what: What,
+}
+
+/// What befell a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// It alone is lost.
+    Dropped,
+    /// It was sent while there was no way for it.
+    Cut,
+    /// There was no way for it any more when it should have arrived.
+    LostOnTheWay,
+    /// It was under way when its connection was reset.
+    Reset,
+    /// It is so much later, and what follows it waits.
+    Delayed(Duration),
+    /// It is so much later, as is every message on its way.
+    Slowed(Duration),
+    /// It alone is so much later.
+    Overtaken(Duration),
+    /// It arrives once more, so much later.
+    Repeated(Duration),
+}
+
+impl fmt::Display for Touched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, from, to, what } = self;
+        write!(f, "{kind} from {from} to {to} ")?;
+        match what {
+            What::Dropped => f.write_str("IS LOST"),
+            What::Cut => f.write_str("IS LOST: there is no way"),
+            What::LostOnTheWay => f.write_str("IS LOST on its way: there is no way any more"),
+            What::Reset => f.write_str("IS LOST: its connection was reset"),
+            What::Delayed(by) => write!(f, "is {} late, and what follows it waits", Span(*by)),
+            What::Slowed(by) => write!(f, "is {} slower", Span(*by)),
+            What::Overtaken(by) => write!(f, "is {} late: what follows it OVERTAKES it", Span(*by)),
+            What::Repeated(after) => write!(f, "comes TWICE, again {} later", Span(*after)),
+        }
+    }
 }
 
 /// What a run was and left.
@@ -90,6 +143,8 @@ pub struct RunOutcome {
     pub foreign: Vec<String>,
     /// Positions in the scenario of the faults that did not fire: the run shows nothing about them.
     pub vacuous: Vec<usize>,
+    /// The keys of rates in the scenario that never struck: the run shows nothing about them either.
+    pub idle_rates: Vec<&'static str>,
     /// What only some callers ask for.
     pub detail: RunDetail,
 }

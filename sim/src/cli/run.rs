@@ -61,6 +61,10 @@ fn judge(scenario: &Scenario, outcome: &RunOutcome, program: &Arc<Program>) -> C
         );
         code = ExitCode::FAILURE;
     }
+    for rate in &outcome.idle_rates {
+        say!("VACUOUS: {rate} struck no message: make it higher or rates-until later");
+        code = ExitCode::FAILURE;
+    }
     let met = matches!(
         (&outcome.ended, scenario.expect.outcome),
         (RunEnd::Finished, Outcome::Finished)
@@ -151,6 +155,8 @@ fn step(event: &TraceEvent) -> Option<String> {
             format!("bytes {from} to {to} of {volume}:{path} are zeros")
         }
         TraceKind::DiskFault(fault) => fault.to_string(),
+        TraceKind::NetworkFault(fault) => fault.to_string(),
+        TraceKind::Message(touched) => touched.to_string(),
         TraceKind::LogCorrupted { volume, path, offset } => {
             format!("{volume}:{path} is corrupted at offset {offset}")
         }

@@ -91,6 +91,7 @@ mod tests {
             leftovers: vec![],
             foreign: vec![],
             vacuous: if hit { vec![] } else { vec![0] },
+            idle_rates: vec![],
             detail: crate::trace::RunDetail::default(),
         }
     }

@@ -58,7 +58,7 @@ impl Patience {
         Self {
             recovery: config.previous_worker_recovery_timeout,
             retention: if recovers { config.registration_timeout } else { Duration::ZERO },
-            round_trip: scenario.network.latency.max * 2,
+            round_trip: (scenario.network.latency.max + scenario.longest_lateness()) * 2,
             recovers,
             store: config.previous_worker_recovery_timeout.max(config.registration_retry),
             services: config.shuffle_service == ShuffleServiceKind::External,

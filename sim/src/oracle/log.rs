@@ -3,6 +3,7 @@
 //! by a fold of its own. Never judges.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 
 use revenant::coordinator::SplitAssignment;
 use revenant::graph::JobGraph;
@@ -131,6 +132,12 @@ impl Log {
                 torn = true;
             }
         }
+        // Of an epoch whose beginning cannot be read, while what lies behind it can, nobody knows what it took over.
+        let newer = (Bound::Excluded((first.0, u32::MAX)), Bound::Unbounded);
+        damaged |= self
+            .broken
+            .range(newer)
+            .any(|(_, broken)| broken.since <= at && broken.behind.is_some_and(|behind| behind <= at));
         if damaged { LogState::default() } else { state }
     }
 
@@ -294,6 +301,18 @@ mod tests {
         story.log(1, finished(attempt(0, 1, 1, 1)));
         story.corrupt(1, last - 3);
         assert_eq!(state(&story, Bytes::Durable), []);
+    }
+
+    #[test]
+    fn an_epoch_whose_beginning_is_broken_takes_the_whole_log_if_more_of_it_is_there() {
+        let mut story = Story::new();
+        story.lead(1).log(1, finished(attempt(0, 0, 1, 1))).lead(2);
+        let beginning = story.log_length(2) - 3;
+        let mut more = story.clone();
+        story.corrupt(2, beginning);
+        assert_eq!(state(&story, Bytes::Durable), [attempt(0, 0, 1, 1)]);
+        more.log(2, finished(attempt(0, 1, 1, 2))).corrupt(2, beginning);
+        assert_eq!(state(&more, Bytes::Durable), []);
     }
 
     #[test]

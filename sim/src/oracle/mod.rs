@@ -128,6 +128,7 @@ impl Judge {
     fn calm(&self) -> Duration {
         let mut scenario = self.scenario.clone();
         scenario.faults.clear();
+        scenario.network = scenario.network.without_rates();
         scenario.planted_bug = None;
         run(&scenario, &self.program, &RunOptions::default()).end.since(Time(0))
     }

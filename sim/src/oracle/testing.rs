@@ -62,12 +62,13 @@ fn worker_of(attempt: ExecutionAttemptId) -> ProcessId {
 }
 
 /// The files of an epoch.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct StoryLog {
     files: Vec<Vec<u8>>,
     next_sequence: u64,
 }
 
+#[derive(Clone)]
 pub struct Story {
     outcome: RunOutcome,
     /// By epoch: what was written to it.
@@ -94,6 +95,7 @@ impl Story {
                 leftovers: vec![],
                 foreign: vec![],
                 vacuous: vec![],
+                idle_rates: vec![],
                 detail: RunDetail::default(),
             },
             logs: BTreeMap::new(),

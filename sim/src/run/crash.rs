@@ -7,9 +7,11 @@ use revenant::actor::{ExitStatus, Time};
 use revenant::ids::{ActorId, Address, ProcessId};
 use revenant::message::{CancelJob, Message, RevokeLeadership};
 
-use super::world::{ProcessState, Shared};
+use super::world::{Patience, ProcessState, Shared};
 use crate::agenda::{Due, Entry, ProcessIndex};
-use crate::scenario::{Action, DiskFault, DiskFaultKind, RestartAfter, Span, Trigger};
+use crate::scenario::{
+    Action, DiskFault, DiskFaultKind, ProcessFault, ProcessFaultKind, RestartAfter, Span, Trigger,
+};
 use crate::trace::{RunEnd, TraceKind};
 
 /// How often a process that exits with a failure is started again.
@@ -32,6 +34,7 @@ impl Shared {
                 self.tell(process, ActorId::HighAvailability, message.into());
             }
             Action::Disk(disk) => return self.break_disk(fault, disk),
+            Action::Network(network) => return self.break_network(fault, network),
             Action::CancelJob => {
                 let Some(client) = self.fires(fault, ProcessId::Client) else { return false };
                 self.tell(client, ActorId::Client, CancelJob {}.into());
@@ -137,8 +140,7 @@ impl Shared {
                 None if canceled => RunEnd::Canceled,
                 None => RunEnd::Finished,
             };
-            let waits = self.longest_restart() + self.slowest_disk() * 4 + self.longest_silence();
-            world.settle(end, waits, self.last_heal());
+            world.settle(end, self.patience(), self.last_heal());
         } else if failure.is_some() && state.failures < FAILURES_MAX {
             state.failures += 1;
             drop(world);
@@ -148,14 +150,30 @@ impl Shared {
         }
     }
 
-    /// When the last fault heals that does so at a given time.
+    fn patience(&self) -> Patience {
+        let silence = self.longest_silence();
+        let waits = self.longest_restart() + self.slowest_disk() * 4 + silence;
+        let scenario = &self.scenario;
+        let misses = |action: &Action| {
+            matches!(
+                action,
+                Action::Network(_) | Action::Process(ProcessFault { kind: ProcessFaultKind::Pause, .. })
+            )
+        };
+        let misses =
+            scenario.network.has_rates() || scenario.faults.iter().any(|fault| misses(&fault.action));
+        Patience { worker: if misses { silence } else { Duration::ZERO }, waits }
+    }
+
+    /// When the last fault heals that does so at a given time, rates of the network among them.
     fn last_heal(&self) -> Time {
         let heals = self.scenario.faults.iter().filter(|fault| fault.action.is_heal());
         let times = heals.filter_map(|fault| match fault.at {
             Trigger::Time(time) => Some(time),
-            Trigger::Point(_) | Trigger::CrashOf { .. } => None,
+            Trigger::Point(_) | Trigger::CrashOf { .. } | Trigger::Message(_) => None,
         });
-        times.max().unwrap_or(Time(0))
+        let rates = self.scenario.network.rates_until.map(|Span(until)| Time(0) + until);
+        times.chain(rates).max().unwrap_or(Time(0))
     }
 
     fn longest_restart(&self) -> Duration {
@@ -204,6 +222,7 @@ impl Shared {
             let now = world.now;
             world.record.fold(&("end", now, id, incarnation, machine));
             world.trace(process, what);
+            world.stirred();
             node
         };
         self.disks.expect_kill(machine);

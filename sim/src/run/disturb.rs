@@ -35,6 +35,7 @@ impl Shared {
                 let mut world = self.world();
                 world.processes[index].paused = false;
                 world.trace(index, TraceKind::Resumed);
+                world.stirred();
                 let now = world.now;
                 self.agenda.lock().resume(now, index);
             }
@@ -81,6 +82,10 @@ impl Shared {
                     world.disk_happening(process, happening);
                 }
                 Due::DiskDone { actor, op, result }
+            }
+            // It has arrived: nothing befalls it any more.
+            Due::Message { from, actor, message, .. } => {
+                Due::Message { from, sender: process, actor, message }
             }
             due => due,
         };

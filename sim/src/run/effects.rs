@@ -10,7 +10,8 @@ use revenant::note::Note;
 use super::process::{Fate, Process};
 use crate::agenda::{Due, Entry};
 use crate::draw::Purpose;
-use crate::trace::{RunEnd, TraceKind};
+use crate::network::Passage;
+use crate::trace::{RunEnd, Touched, TraceKind};
 
 impl Process {
     /// Carries out one effect of `actor`.
@@ -61,13 +62,12 @@ impl Process {
     }
 
     fn local_arrival(&self, now: Time, from: Address, to: ActorId, kind: &'static str) -> (Time, u64) {
-        let me = (self.index, self.incarnation);
         let to = Address::new(self.boot.process, to);
-        self.shared.network.lock().arrival(now, (from, me), (to, me), kind)
+        self.shared.network.lock().local_arrival(now, self.index, from, to, kind)
     }
 
     /// A message goes to the incarnation that is alive now; if there is none, it is lost.
-    fn send(&self, now: Time, from: Address, to: Address, mut message: Message) -> Fate {
+    fn send(&mut self, now: Time, from: Address, to: Address, mut message: Message) -> Fate {
         if self.shared.options.codec {
             match postcard::to_stdvec(&message).and_then(|bytes| postcard::from_bytes(&bytes)) {
                 Ok(decoded) => message = decoded,
@@ -79,6 +79,7 @@ impl Process {
                 }
             }
         }
+        let befalls = std::mem::take(&mut self.befalls);
         let Some(receiver) = self.shared.index_of(to.process) else { return Fate::Alive };
         let incarnation = {
             let world = self.shared.world();
@@ -88,13 +89,34 @@ impl Process {
             }
             receiver.incarnation
         };
-        let sender = (self.index, self.incarnation);
         let kind = message.kind();
         tracing::trace!(%to, kind, "send");
-        let (at, order) =
-            self.shared.network.lock().arrival(now, (from, sender), (to, (receiver, incarnation)), kind);
-        let due = Due::Message { from, sender: self.index, actor: to.actor, message };
-        self.shared.agenda.lock().push(at, order, Entry { process: receiver, due });
+        let due = |message| Due::Message { from, sender: self.index, actor: to.actor, message };
+        if receiver == self.index {
+            let (at, order) = self.local_arrival(now, from, to.actor, kind);
+            self.shared.agenda.lock().push(at, order, Entry { process: receiver, due: due(message) });
+            return Fate::Alive;
+        }
+        let sender = (self.index, self.incarnation);
+        let receives = (to, (receiver, incarnation));
+        let passage = self.shared.network.lock().send(now, (from, sender), receives, kind, &befalls);
+        let Passage { arrival, again, what, fired } = passage;
+        if !what.is_empty() {
+            let mut world = self.shared.world();
+            self.shared.fired(&mut world, &fired);
+            let (process, incarnation, actor) = (self.boot.process, self.incarnation, Some(from.actor));
+            for what in what {
+                let touched = TraceKind::Message(Touched { kind, from, to, what });
+                world.record.trace(now, process, incarnation, actor, touched);
+            }
+        }
+        let mut agenda = self.shared.agenda.lock();
+        if let Some((at, order)) = again {
+            agenda.push(at, order, Entry { process: receiver, due: due(message.clone()) });
+        }
+        if let Some((at, order)) = arrival {
+            agenda.push(at, order, Entry { process: receiver, due: due(message) });
+        }
         Fate::Alive
     }
 

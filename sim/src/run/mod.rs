@@ -30,6 +30,7 @@ mod process;
 mod profile;
 mod record;
 mod turn;
+mod wire;
 mod world;
 
 pub use profile::{Activity, Cost, Profile};
@@ -144,6 +145,7 @@ fn outcome(shared: &Shared) -> RunOutcome {
         leftovers: Vec::new(),
         foreign: foreign::harm(&shared.disks.lock()),
         vacuous: (0..world.fired.len()).filter(|&fault| !world.fired[fault]).collect(),
+        idle_rates: shared.network.lock().idle_rates(),
         detail: record.detail,
     };
     for (owner, volume, path, bytes) in shared.disks.lock().files() {

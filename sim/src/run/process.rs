@@ -13,6 +13,7 @@ use super::profile;
 use super::turn::Turn;
 use super::world::Shared;
 use crate::agenda::{Due, Entry, ProcessIndex};
+use crate::scenario::MessageFault;
 use crate::trace::{RunEnd, TraceKind};
 
 /// Lives until it is killed: the future of a process's node.
@@ -54,6 +55,8 @@ pub struct Process {
     points: Points,
     /// Effects that have not left, since the process was paused between two of them.
     held: Option<(Place, Vec<Effect>)>,
+    /// Faults that befall the message that leaves next.
+    pub(super) befalls: Vec<(usize, MessageFault)>,
 }
 
 impl Process {
@@ -72,6 +75,7 @@ impl Process {
             outbox: Outbox::new(),
             points,
             held: None,
+            befalls: Vec::new(),
         };
         match made {
             Ok(actors) => {
@@ -161,7 +165,9 @@ impl Process {
     ) -> Fate {
         while let Some(effect) = effects.next() {
             if effect.counts() {
-                if !std::mem::take(&mut passed) && self.passes(place, Some(&effect)) == Fate::Dead {
+                if !std::mem::take(&mut passed)
+                    && (self.passes(place, Some(&effect)) == Fate::Dead || self.sends(&effect) == Fate::Dead)
+                {
                     return Fate::Dead;
                 }
                 if self.shared.is_paused(self.index) {

@@ -63,6 +63,10 @@ impl Future for Turn<'_> {
                     world.stop(RunEnd::Stuck { why });
                     continue;
                 }
+                if self.shared.loses(&mut world, time, entry) {
+                    agenda.pop();
+                    continue;
+                }
                 let owner = match entry.due {
                     Due::Boot | Due::Fault(_) => conductor,
                     _ if world.processes[entry.process].paused => {

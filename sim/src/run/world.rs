@@ -65,7 +65,17 @@ pub struct World {
     settle_until: Time,
     /// As [`Self::settle_until`], while processes are down or the JobManager is at work.
     drain_until: Time,
+    patience: Patience,
     pub draws: Draws,
+}
+
+/// How long what follows from something may take once the client has ended.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Patience {
+    /// Until a worker that missed the job's end asks for it.
+    pub worker: Duration,
+    /// Until what is down starts again, and what the JobManager waits for comes.
+    pub waits: Duration,
 }
 
 impl World {
@@ -86,13 +96,24 @@ impl World {
         self.drain_until = self.now;
     }
 
-    /// The run is over as soon as it has settled; what is down starts again, and what the JobManager
-    /// waits for comes, after at most `waits`. Before that, all is healed that will be, at `healed`.
-    pub fn settle(&mut self, end: RunEnd, waits: Duration, healed: Time) {
+    /// The run is over as soon as it has settled. Before that, all is healed that will be, at `healed`.
+    pub fn settle(&mut self, end: RunEnd, patience: Patience, healed: Time) {
         self.ended.get_or_insert(end);
-        let from = self.now.max(healed);
-        self.settle_until = from + SETTLE;
-        self.drain_until = from + waits + DRAIN;
+        self.patience = patience;
+        self.wait_from(self.now.max(healed));
+    }
+
+    /// A process has come, gone or gone on: if the run has ended, what follows from it is waited for.
+    pub fn stirred(&mut self) {
+        if self.ended.is_some() && self.drain_until > self.now {
+            self.wait_from(self.now);
+        }
+    }
+
+    fn wait_from(&mut self, from: Time) {
+        let Patience { worker, waits } = self.patience;
+        self.settle_until = self.settle_until.max(from + worker + SETTLE);
+        self.drain_until = self.drain_until.max(from + waits + DRAIN);
     }
 
     pub fn settled(&self, agenda: &mut AgendaState) -> bool {
@@ -102,8 +123,10 @@ impl World {
                 .iter()
                 .any(|process| process.alive && matches!(process.id, ProcessId::JobManager(_)));
         let until = if unsettled { self.drain_until } else { self.settle_until };
+        // Only a timer makes a worker ask for what it missed.
+        let waits_for_workers = !self.patience.worker.is_zero();
         until <= self.now
-            || (agenda.work == 0 && !unsettled)
+            || (agenda.work == 0 && !unsettled && !waits_for_workers)
             || agenda.peek().is_none_or(|(time, _)| time > until)
     }
 
@@ -166,11 +189,12 @@ impl Shared {
             ended: None,
             settle_until: Time(0),
             drain_until: Time(0),
+            patience: Patience::default(),
             draws: Draws::new(seed),
         };
         let (agenda, network, disks) = (simulator::<Agenda>(), simulator::<Network>(), simulator::<Disks>());
         agenda.lock().sent_dies_with_sender = scenario.network.in_flight_at_crash == InFlight::Lost;
-        *network.lock() = NetworkState::new(seed, scenario.network.latency);
+        *network.lock() = NetworkState::new(&scenario);
         *disks.lock() = DisksState::new(seed, scenario.disk.clone());
         super::foreign::place(&mut disks.lock());
         for input in &scenario.inputs {
@@ -266,9 +290,7 @@ impl Shared {
             }
             world.wakers[process] = None;
             world.baton = process;
-            if world.ended.is_some() {
-                world.settle_until = world.settle_until.max(now + SETTLE).min(world.drain_until);
-            }
+            world.stirred();
             (id, node)
         };
         if let Some(node) = node {

@@ -13,6 +13,7 @@ use super::disk_fault::{DiskFault, DiskFaultKind};
 use super::duration::{RestartAfter, Span, text_form};
 use super::forms::{self, Form, listed};
 use super::ha_fault::HaFault;
+use super::network_fault::{MessageTrigger, NetworkFault};
 use super::process_fault::{ProcessFault, ProcessFaultKind};
 use crate::point::{CrashPoint, parse_incarnation};
 
@@ -29,6 +30,11 @@ pub const TRIGGERS: &[Form] = &[
     ),
     Form::once("t = 12.5s", "at this simulated time"),
     Form::once("crash of job-manager/1", "together with the crash of this incarnation, whatever its cause"),
+    Form::once(
+        "message SubmitTask#3 from job-manager to task-manager-1",
+        "right before the third such message between these processes leaves; without `from` or `to`, whoever \
+         sends or gets it. What befalls a message befalls this one",
+    ),
 ];
 
 /// How crashes and what users do are written.
@@ -77,13 +83,17 @@ pub enum Trigger {
         process: ProcessId,
         incarnation: u32,
     },
+    /// Right before a message leaves for another process.
+    Message(MessageTrigger),
 }
 
 impl Trigger {
+    /// The process that does what it waits for.
     pub const fn process(&self) -> Option<ProcessId> {
         match self {
             Self::Point(point) => Some(point.process),
             Self::Time(_) => None,
+            Self::Message(message) => message.route.from,
             Self::CrashOf { process, .. } => Some(*process),
         }
     }
@@ -95,6 +105,7 @@ impl fmt::Display for Trigger {
             Self::Point(point) => point.fmt(f),
             Self::Time(time) => write!(f, "t = {}", Span(time.since(Time(0)))),
             Self::CrashOf { process, incarnation } => write!(f, "crash of {process}/{incarnation}"),
+            Self::Message(message) => message.fmt(f),
         }
     }
 }
@@ -110,9 +121,12 @@ impl FromStr for Trigger {
             let (process, incarnation) = parse_incarnation(incarnation.trim())?;
             return Ok(Self::CrashOf { process, incarnation });
         }
-        text.parse()
-            .map(Self::Point)
-            .map_err(|error| format!("{error}; or 't = 12.5s', or 'crash of job-manager/1'"))
+        if let Some(message) = text.strip_prefix("message ") {
+            return MessageTrigger::parse(message).map(Self::Message);
+        }
+        text.parse().map(Self::Point).map_err(|error| {
+            format!("{error}; or 't = 12.5s', or 'crash of job-manager/1', or 'message SubmitTask#3'")
+        })
     }
 }
 
@@ -128,6 +142,7 @@ pub enum Action {
     Clock(ClockFault),
     HighAvailability(HaFault),
     Disk(DiskFault),
+    Network(NetworkFault),
     /// The client is told to cancel the job.
     CancelJob,
 }
@@ -141,7 +156,7 @@ impl Action {
             Self::Clock(fault) => Some(fault.process),
             Self::CancelJob => Some(ProcessId::Client),
             Self::HighAvailability(_) => Some(ProcessId::HighAvailability),
-            Self::Disk(_) => None,
+            Self::Disk(_) | Self::Network(_) => None,
         }
     }
 
@@ -151,6 +166,7 @@ impl Action {
             Self::Process(fault) => matches!(fault.kind, ProcessFaultKind::Resume | ProcessFaultKind::Start),
             Self::Clock(fault) => matches!(fault.kind, ClockFaultKind::Heal),
             Self::Disk(fault) => matches!(fault.kind, DiskFaultKind::Heal),
+            Self::Network(fault) => fault.is_heal(),
             Self::Crash { .. } | Self::HighAvailability(_) | Self::CancelJob => false,
         }
     }
@@ -159,7 +175,7 @@ impl Action {
     pub const fn needs_alive(self) -> Option<ProcessId> {
         match self {
             Self::Process(ProcessFault { kind: ProcessFaultKind::Pause, process }) => Some(process),
-            Self::Process(_) | Self::Clock(_) => None,
+            Self::Process(_) | Self::Clock(_) | Self::Network(_) => None,
             Self::Crash { .. } | Self::CancelJob | Self::HighAvailability(_) | Self::Disk(_) => {
                 self.process()
             }
@@ -176,6 +192,7 @@ impl fmt::Display for Action {
             Self::Clock(fault) => fault.fmt(f),
             Self::HighAvailability(fault) => fault.fmt(f),
             Self::Disk(fault) => fault.fmt(f),
+            Self::Network(fault) => fault.fmt(f),
             Self::CancelJob => f.write_str("cancel job"),
         }
     }
@@ -199,6 +216,9 @@ impl FromStr for Action {
         }
         if let Some(fault) = ClockFault::parse(text) {
             return fault.map(Self::Clock);
+        }
+        if let Some(fault) = NetworkFault::parse(text) {
+            return fault.map(Self::Network);
         }
         let process = text.strip_prefix("crash ").ok_or_else(|| {
             format!("unknown action '{text}': expected one of {}", listed(forms::actions()))

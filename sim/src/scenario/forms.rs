@@ -1,6 +1,6 @@
 //! How triggers and actions are written: one table for errors, editors and the documentation.
 
-use super::{clock_fault, disk_fault, fault, ha_fault, process_fault};
+use super::{clock_fault, disk_fault, fault, ha_fault, network_fault, process_fault};
 
 /// One way to write a trigger or an action; what is in angle brackets, and every number, stands for others.
 #[derive(Clone, Copy, Debug)]
@@ -33,9 +33,16 @@ pub const TRIGGERS: &[Form] = fault::TRIGGERS;
 
 /// What `do` can say.
 pub fn actions() -> impl Iterator<Item = &'static Form> {
-    [fault::FORMS, process_fault::FORMS, clock_fault::FORMS, ha_fault::FORMS, disk_fault::FORMS]
-        .into_iter()
-        .flatten()
+    [
+        fault::FORMS,
+        process_fault::FORMS,
+        clock_fault::FORMS,
+        ha_fault::FORMS,
+        network_fault::FORMS,
+        disk_fault::FORMS,
+    ]
+    .into_iter()
+    .flatten()
 }
 
 /// All ways to write one of these, for an error.

@@ -98,6 +98,7 @@ impl Scenario {
             let known = process.parse().and_then(|process| self.check_process(process));
             known.map_err(|message| (Place::SharedVolumes, message))?;
         }
+        self.check_rates().map_err(|(key, message)| (Place::Network(key), message))?;
         Input::check(&self.inputs).map_err(|(index, message)| (Place::Input(index), message))?;
         let graph = program.build(&self.job()).map_err(|error| {
             let message = error.to_string();
@@ -188,6 +189,7 @@ impl Scenario {
                 Err("nobody stands by: set job-managers = 2 in [cluster], or write 'revoke leadership'"
                     .to_owned())
             }
+            Action::Network(what) if fault.restart_after.is_none() => self.check_network_fault(fault, what),
             Action::Clock(ClockFault { process, kind: ClockFaultKind::Heal }) => {
                 let goes_wrong = self.faults.iter().any(|other| {
                     matches!(other.action, Action::Clock(fault)
@@ -253,9 +255,9 @@ impl Scenario {
     }
 
     fn check_trigger(&self, fault: &Fault) -> Result<(), String> {
-        if let (Trigger::Point(point), Action::Process(ProcessFault { kind, process })) =
+        if let (Trigger::Point(_) | Trigger::Message(_), Action::Process(ProcessFault { kind, process })) =
             (&fault.at, fault.action)
-            && point.process == process
+            && fault.at.process() == Some(process)
             && !matches!(kind, ProcessFaultKind::Pause | ProcessFaultKind::SnapshotDisk)
         {
             return Err(format!(
@@ -276,6 +278,7 @@ impl Scenario {
         match &fault.at {
             Trigger::Point(point) => self.check_point(point),
             Trigger::CrashOf { process, .. } => self.check_process(*process),
+            Trigger::Message(message) => self.check_message(message),
             Trigger::Time(time) if time.since(Time(0)) > self.cluster.time_limit.0 => {
                 Err(format!("the run ends after time-limit = '{}', before this", self.cluster.time_limit))
             }
@@ -301,6 +304,7 @@ enum Place {
     ShuffleServices,
     Clock(String),
     SharedVolumes,
+    Network(&'static str),
     Input(usize),
     FaultTrigger(usize),
     FaultAction(usize),
@@ -316,6 +320,8 @@ struct Layout {
     config: TableLayout,
     #[serde(default)]
     clock: TableLayout,
+    #[serde(default)]
+    network: TableLayout,
     #[serde(default)]
     input: Vec<InputLayout>,
     #[serde(default)]
@@ -368,6 +374,7 @@ impl Place {
             Self::ShuffleServices => layout.cluster?.shuffle_services?.span(),
             Self::SharedVolumes => layout.disk?.shared_volumes_on?.span(),
             Self::Clock(name) => layout.clock.get(name)?.span(),
+            Self::Network(key) => layout.network.get(*key)?.span(),
             Self::Input(index) => layout.input.get(*index)?.path.span(),
             Self::FaultTrigger(index) => layout.fault.get(*index)?.at.span(),
             Self::FaultAction(index) => layout.fault.get(*index)?.r#do.span(),

@@ -24,8 +24,11 @@ mod forms;
 mod ha_fault;
 mod input;
 mod load;
+mod network_check;
+mod network_fault;
 mod options;
 mod process_fault;
+mod rate;
 mod schema;
 
 pub use clock_fault::{ClockError, ClockFault, ClockFaultKind, Drift, Skew};
@@ -36,8 +39,10 @@ pub use forms::{Form, TRIGGERS, actions};
 pub use ha_fault::HaFault;
 pub use input::Input;
 pub use load::ScenarioError;
+pub use network_fault::{Flight, MessageFault, MessageTrigger, NetworkFault, Route};
 pub use options::{Arguments, Options};
 pub use process_fault::{ProcessFault, ProcessFaultKind};
+pub use rate::Rate;
 pub use schema::{page, schema};
 
 /// What every simulated process can reach.
@@ -135,6 +140,27 @@ pub struct Network {
     pub latency: DurationRange,
     /// What becomes of messages under way when their sender dies.
     pub in_flight_at_crash: InFlight,
+    /// How many of the messages between processes are lost.
+    #[serde(skip_serializing_if = "Rate::is_never")]
+    pub drop_rate: Rate,
+    /// How many arrive twice.
+    #[serde(skip_serializing_if = "Rate::is_never")]
+    pub duplicate_rate: Rate,
+    /// How much later they arrive again; each is drawn.
+    pub duplicate_after: DurationRange,
+    /// How many are late, and with them all that follows on their connection.
+    #[serde(skip_serializing_if = "Rate::is_never")]
+    pub delay_rate: Rate,
+    /// How late they are; each is drawn.
+    pub delay_by: DurationRange,
+    /// How many are late alone, so that what follows them arrives before them.
+    #[serde(skip_serializing_if = "Rate::is_never")]
+    pub overtake_rate: Rate,
+    /// How late they are; each is drawn.
+    pub overtake_by: DurationRange,
+    /// Simulated time from which on no rate strikes any more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rates_until: Option<Span>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -147,10 +173,36 @@ pub enum InFlight {
     Lost,
 }
 
+impl Network {
+    /// The same network, in which nothing befalls messages.
+    pub fn without_rates(&self) -> Self {
+        let Self { latency, in_flight_at_crash, .. } = *self;
+        Self { latency, in_flight_at_crash, ..Self::default() }
+    }
+
+    /// Whether anything befalls messages by rate.
+    pub fn has_rates(&self) -> bool {
+        let rates = [self.drop_rate, self.duplicate_rate, self.delay_rate, self.overtake_rate];
+        !rates.iter().all(Rate::is_never)
+    }
+}
+
 impl Default for Network {
     fn default() -> Self {
         let (min, max) = (Duration::from_micros(200), Duration::from_millis(2));
-        Self { latency: DurationRange { min, max }, in_flight_at_crash: InFlight::Delivered }
+        let late = DurationRange { min: Duration::from_millis(1), max: Duration::from_secs(1) };
+        Self {
+            latency: DurationRange { min, max },
+            in_flight_at_crash: InFlight::Delivered,
+            drop_rate: Rate::default(),
+            duplicate_rate: Rate::default(),
+            duplicate_after: late,
+            delay_rate: Rate::default(),
+            delay_by: late,
+            overtake_rate: Rate::default(),
+            overtake_by: late,
+            rates_until: None,
+        }
     }
 }
 

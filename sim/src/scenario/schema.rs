@@ -185,7 +185,10 @@ mod tests {
 
     #[test]
     fn every_form_can_be_read_and_every_heal_is_a_form() {
-        let real = |text: &str| text.replace("<process>", "task-manager-1").replace("<purpose>", "job_event");
+        let real = |text: &str| {
+            let text = text.replace("<process>", "task-manager-1").replace("<other>", "job-manager");
+            text.replace("<purpose>", "job_event").replace("<kind>", "SubmitTask")
+        };
         for form in TRIGGERS {
             assert!(real(form.text).parse::<Trigger>().is_ok(), "{}", form.text);
         }

@@ -4,5 +4,6 @@ mod crash;
 mod determinism;
 mod disturb;
 mod ending;
+mod network;
 mod scenario;
 mod toy;

@@ -148,6 +148,62 @@ fn every_kind_of_error_names_its_line_and_what_is_right() {
             5,
             "restart-after is for crashes",
         ),
+        ("[network]\ndrop-rate = 1.5\n", 4, "from 0 (never) to 1 (always)"),
+        ("[network]\ndrop-rat = 0.5\n", 4, "did you mean 'drop-rate'?"),
+        ("[network]\nrates-until = '1 s'\n", 4, "rates-until ends nothing"),
+        ("[network]\ndrop-rate = 0.5\nrates-until = '2 h'\n", 5, "the run ends after time-limit = '20 min'"),
+        (
+            "[[fault]]\nat = 'message SubmitTsk#1'\ndo = 'drop'\n",
+            4,
+            "there is no message 'SubmitTsk', did you mean 'SubmitTask'?",
+        ),
+        ("[[fault]]\nat = 'message SubmitTask'\ndo = 'drop'\n", 4, "has no '#<number>'"),
+        (
+            "[[fault]]\nat = 'message SubmitTask#1 from client to client'\ndo = 'drop'\n",
+            4,
+            "only messages between two processes",
+        ),
+        (
+            "[[fault]]\nat = 'message SubmitTask#1 to task-manager-4'\ndo = 'drop'\n",
+            4,
+            "there is no process task-manager-4",
+        ),
+        ("[[fault]]\nat = 't = 1 s'\ndo = 'drop'\n", 5, "'drop' befalls one message: write at = 'message"),
+        ("[[fault]]\nat = 't = 1 s'\ndo = 'overtake by 5 s'\n", 5, "write at = 'message SubmitTask#1"),
+        (
+            "[[fault]]\nat = 't = 1 s'\ndo = 'partition client'\n",
+            5,
+            "expected 'partition <process> from <other>'",
+        ),
+        ("[[fault]]\nat = 't = 1 s'\ndo = 'cut client to client'\n", 5, "client and client are one process"),
+        ("[[fault]]\nat = 't = 1 s'\ndo = 'cut client to task-manager-9'\n", 5, "there is no process"),
+        (
+            "[[fault]]\nat = 't = 1 s'\ndo = 'drop SubmitTsk from any to client'\n",
+            5,
+            "did you mean 'SubmitTask'?",
+        ),
+        (
+            "[[fault]]\nat = 't = 1 s'\ndo = 'heal network'\n",
+            5,
+            "nothing is broken that 'heal network' could heal",
+        ),
+        (
+            "[[fault]]\nat = 't = 2 s'\ndo = 'cut client to job-manager'\n\
+             [[fault]]\nat = 't = 1 s'\ndo = 'heal job-manager from client'\n",
+            8,
+            "no earlier fault partition, cut, slow or drop of a kind stands between the two",
+        ),
+        (
+            "[[fault]]\nat = 'message SubmitTask#1 from job-manager'\ndo = 'resume job-manager'\n\
+             [[fault]]\nat = 't = 1 s'\ndo = 'pause job-manager'\n",
+            4,
+            "job-manager passes no point while it is down or stands still",
+        ),
+        (
+            "[[fault]]\nat = 't = 1 s'\ndo = 'cut client to job-manager'\nrestart-after = '1 s'\n",
+            5,
+            "nothing starts again after 'cut client to job-manager'",
+        ),
         ("x = = 1", 3, "a.toml:3"),
     ] {
         let error = error(more);
@@ -177,6 +233,9 @@ fn a_scenario_survives_being_written_and_read() {
          [cluster]\ntask-managers = 5\nrestart-after = 'never'\n\
          [config]\n'execution.batch.job-recovery.enabled' = true\n\
          [network]\nlatency = '1 ms..20 ms'\nin-flight-at-crash = 'lost'\n\
+         drop-rate = 0.015\ndelay-rate = 1\ndelay-by = '5 ms..1 s'\nrates-until = '1 s'\n\
+         [[fault]]\nat = 'message SubmitTask#3 from job-manager'\ndo = 'overtake by 5 s'\n\
+         [[fault]]\nat = 't = 1 s'\ndo = 'partition any from task-manager-1'\n\
          [[input]]\npath = 'in/a'\ntext = 'one line'\n\
          [[input]]\npath = 'in/b'\ntext = ''\nrepeat = 3\n\
          [[fault]]\nat = 'job-manager/1:master@3.0'\ndo = 'crash job-manager'\nrestart-after = 'never'\n\

@@ -22,6 +22,9 @@ fn the_engine_withstands_every_kind_of_fault() {
         if !outcome.vacuous.is_empty() {
             tell(format!("the faults {:?} never fired", outcome.vacuous));
         }
+        if !outcome.idle_rates.is_empty() {
+            tell(format!("the rates {:?} never struck", outcome.idle_rates));
+        }
         match (&outcome.ended, scenario.expect.outcome) {
             (RunEnd::Finished, Outcome::Finished) | (RunEnd::Canceled, Outcome::Canceled) => {
                 if let Err(violation) = judge.judge(&outcome) {

@@ -7,6 +7,7 @@ mod exploration;
 mod faults;
 mod flink;
 mod generated;
+mod network;
 mod planted_bugs;
 mod properties;
 mod regressions;

@@ -4,6 +4,7 @@
 use revenant_sim::oracle::Judge;
 use revenant_sim::run::{RunOptions, run};
 use revenant_sim::scenario::Scenario;
+use revenant_sim::trace::RunOutcome;
 
 use super::{program, scenario_files};
 
@@ -16,8 +17,9 @@ fn no_regression_comes_back() {
         let judge = Judge::new(&scenario, &program).expect("the job has a reference");
         let outcome = run(&scenario, &program, &RunOptions::default());
         let name = file.file_name().unwrap_or_default().display();
-        if !outcome.vacuous.is_empty() {
-            broken.push(format!("{name}: the faults {:?} never fired", outcome.vacuous));
+        if !outcome.vacuous.is_empty() || !outcome.idle_rates.is_empty() {
+            let RunOutcome { vacuous, idle_rates, .. } = outcome;
+            broken.push(format!("{name}: the faults {vacuous:?} and rates {idle_rates:?} never fired"));
         } else if let Err(violation) = judge.judge(&outcome) {
             broken.push(format!("{name}: {violation}\n  cargo sim run scenarios/regressions/{name}"));
         }
