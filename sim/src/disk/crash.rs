@@ -1,10 +1,11 @@
 //! What a crash leaves on the disk: the fate of operations under way, and of what was not synced.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use revenant::disk::{DiskOp, Volume};
 use revenant::ids::ProcessId;
 
+use super::stale::taken;
 use super::volume::{Change, FileIndex, VolumeImage};
 use super::{DisksState, Operation, owner};
 use crate::draw::{Draws, Purpose};
@@ -30,7 +31,9 @@ impl DisksState {
                 self.aftermath.extend(happening);
             }
         }
+        self.forget_stale(process);
         if std::mem::take(&mut self.machine_dies) {
+            let mut stale = BTreeSet::new();
             let has_shared = self.options.shared_volumes_on.as_deref() == Some(process.to_string().as_str());
             let own = [Volume::Local, Volume::Scratch].map(|volume| (volume, Some(process)));
             let shared = [Volume::Ha, Volume::Output].map(|volume| (volume, None)).into_iter();
@@ -38,7 +41,9 @@ impl DisksState {
                 let Some(image) = self.volumes.get_mut(&key) else { continue };
                 let fate = self.options.unsynced_at_machine_crash;
                 let volume = key.0;
+                let before = key.1.is_none().then(|| image.seen());
                 let left = image.machine_crash(fate, &mut self.draws, (volume, process));
+                stale.extend(before.into_iter().flat_map(|before| taken(volume, &before, &image.seen())));
                 for LeftLog { path, length, zeros } in left {
                     let zeroed = zeros.into_iter().map(|(from, to)| TraceKind::LogZeroed {
                         volume,
@@ -50,6 +55,7 @@ impl DisksState {
                     self.aftermath.extend([left].into_iter().chain(zeroed).map(|what| (None, what)));
                 }
             }
+            self.taken_from_survivors(&stale);
         }
     }
 

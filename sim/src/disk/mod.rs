@@ -7,6 +7,8 @@
 //!   synced are lost, kept, cut (at a byte, at the end of an append, or at a sector, as file systems
 //!   do that write data before they record the length) or zeros (as those that record the length
 //!   first), as the scenario says; never bytes that were synced.
+//! - A process that outlives the machine under a shared volume is told: its next sync of a file or directory
+//!   of which the crash took something fails, once (`stale`).
 //! - A sync that fails loses what it was about: the system does not try those bytes again, and a later
 //!   sync succeeds without them (as on Linux). A process still reads them, until its machine dies:
 //!   then they are zeros.
@@ -22,7 +24,7 @@
 //! It is a madsim [`Simulator`]: killing a node decides the fate of what its process had under way
 //! and, if the machine dies, of its volumes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard};
 
 use bytes::Bytes;
@@ -44,10 +46,12 @@ mod fault;
 mod file;
 mod path;
 mod snapshot;
+mod stale;
 mod volume;
 
 use fault::{Armed, Condition};
 pub use path::check_file;
+use stale::Stale;
 use volume::VolumeImage;
 
 /// An operation that has left its actor and is not complete.
@@ -78,6 +82,8 @@ pub struct DisksState {
     volumes: BTreeMap<(Volume, Option<ProcessId>), VolumeImage>,
     /// Volumes as they were when a fault remembered them, by their owner.
     remembered: BTreeMap<ProcessId, Vec<(Volume, VolumeImage)>>,
+    /// For each process that lives and has used a disk: what a crash took from under it.
+    stale: BTreeMap<ProcessId, BTreeSet<Stale>>,
     under_way: BTreeMap<u64, Operation>,
     next_ticket: u64,
     nodes: BTreeMap<NodeId, ProcessId>,
@@ -105,6 +111,7 @@ impl DisksState {
             struck: Vec::new(),
             volumes: BTreeMap::new(),
             remembered: BTreeMap::new(),
+            stale: BTreeMap::new(),
             under_way: BTreeMap::new(),
             next_ticket: 0,
             nodes: BTreeMap::new(),
@@ -137,6 +144,7 @@ impl DisksState {
         let Address { process, actor } = from;
         let condition = self.condition(purpose, process);
         let fails = condition.error_of(&action).or_else(|| self.strike(purpose, process, &action));
+        self.stale.entry(process).or_default();
         self.under_way.insert(ticket, Operation { process, actor, volume, purpose, action, fails });
         (ticket, now + draw.within(range) + condition.slower, draw.order)
     }
@@ -144,7 +152,7 @@ impl DisksState {
     /// Applies an operation whose time has come. `None` if it died with its process.
     pub fn complete(&mut self, ticket: u64) -> Option<(DiskResult, Vec<Happening>)> {
         let operation = self.under_way.remove(&ticket)?;
-        if let Some(kind) = operation.fails {
+        if let Some(kind) = operation.fails.or_else(|| self.why_stale(&operation)) {
             return Some(self.refuse(operation, kind));
         }
         let (result, happening) = self.apply(&operation);
