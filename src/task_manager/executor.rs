@@ -106,7 +106,7 @@ impl TaskExecutor {
             // Or it has ended long ago, if this process stood still, and their last file may only come.
             self.stopped_at_end = running;
             self.files.sweep(Place::Uncommitted, out);
-            out.set_timer(SWEEP, now + self.again);
+            self.unclean = true;
         }
         let all = self.partitions.release_all(out);
         self.drop_partitions(all, out);
@@ -115,6 +115,7 @@ impl TaskExecutor {
         if std::mem::take(&mut self.unclean) {
             self.files.sweep(Place::Partitions, out);
             self.files.sweep(Place::Spills, out);
+            out.set_timer(SWEEP, now + self.again);
         }
     }
 
@@ -402,7 +403,11 @@ impl TaskExecutor {
             }
             RETENTION => self.retention_fired(now, out),
             REGISTRATION => self.registration_fired(now, out),
-            SWEEP => self.files.sweep(Place::Uncommitted, out),
+            SWEEP => {
+                for place in [Place::Uncommitted, Place::Partitions, Place::Spills] {
+                    self.files.sweep(place, out);
+                }
+            }
             _ => {}
         }
     }
