@@ -7,7 +7,7 @@
 //!   synced are lost, kept, cut (at a byte, at the end of an append, or at a sector, as file systems
 //!   do that write data before they record the length) or zeros (as those that record the length
 //!   first), as the scenario says; never bytes that were synced.
-//! - A process that outlives the machine under a shared volume is told: its next sync of a file or directory
+//! - Who outlives the machine under a shared volume is told: the next sync, by each actor, of a file or directory
 //!   of which the crash took something fails, once (`stale`).
 //! - A sync that fails loses what it was about: the system does not try those bytes again, and a later
 //!   sync succeeds without them (as on Linux). A process still reads them, until its machine dies:
@@ -82,8 +82,8 @@ pub struct DisksState {
     volumes: BTreeMap<(Volume, Option<ProcessId>), VolumeImage>,
     /// Volumes as they were when a fault remembered them, by their owner.
     remembered: BTreeMap<ProcessId, Vec<(Volume, VolumeImage)>>,
-    /// For each process that lives and has used a disk: what a crash took from under it.
-    stale: BTreeMap<ProcessId, BTreeSet<Stale>>,
+    /// For each actor that lives and has used a disk: what a crash took from under it.
+    stale: BTreeMap<Address, BTreeSet<Stale>>,
     under_way: BTreeMap<u64, Operation>,
     next_ticket: u64,
     nodes: BTreeMap<NodeId, ProcessId>,
@@ -144,7 +144,7 @@ impl DisksState {
         let Address { process, actor } = from;
         let condition = self.condition(purpose, process);
         let fails = condition.error_of(&action).or_else(|| self.strike(purpose, process, &action));
-        self.stale.entry(process).or_default();
+        self.stale.entry(from).or_default();
         self.under_way.insert(ticket, Operation { process, actor, volume, purpose, action, fails });
         (ticket, now + draw.within(range) + condition.slower, draw.order)
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use revenant::disk::{DiskErrorKind, DiskOp, Volume};
-use revenant::ids::ProcessId;
+use revenant::ids::{Address, ProcessId};
 
 use super::volume::VolumeImage;
 use super::{DisksState, Operation};
@@ -52,18 +52,19 @@ impl DisksState {
 
     /// Why a sync fails, if it is of something that is gone; the next one succeeds.
     pub(super) fn why_stale(&mut self, operation: &Operation) -> Option<DiskErrorKind> {
-        let Operation { process, volume, action, .. } = operation;
+        let Operation { process, actor, volume, action, .. } = operation;
         let what = match action {
             DiskOp::Sync { path } => Stale::File(*volume, path.clone()),
             DiskOp::SyncDirectory { path } => Stale::Directory(*volume, path.clone()),
             _ => return None,
         };
-        self.stale.get_mut(process).is_some_and(|stale| stale.remove(&what)).then_some(DiskErrorKind::Other)
+        let stale = self.stale.get_mut(&Address::new(*process, *actor));
+        stale.is_some_and(|stale| stale.remove(&what)).then_some(DiskErrorKind::Other)
     }
 
     /// The process died: its next incarnation reads what there is.
     pub(super) fn forget_stale(&mut self, process: ProcessId) {
-        self.stale.remove(&process);
+        self.stale.retain(|address, _| address.process != process);
     }
 }
 
@@ -71,7 +72,6 @@ impl DisksState {
 mod tests {
     use revenant::actor::{Purpose, Time};
     use revenant::disk::DiskResult;
-    use revenant::ids::Address;
 
     use super::*;
     use crate::scenario::Disk;
