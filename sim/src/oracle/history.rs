@@ -293,8 +293,17 @@ impl<'a> History<'a> {
         let recovered = leader.recovered.unwrap_or(leader.until).min(self.outcome.trace.len());
         let waited = self.leader_waited(leader, leader.acquired, recovered);
         waited >= self.patience.recovery
-            && !self.log.had_begun(leader.token, recovered)
+            && (!self.log.had_begun(leader.token, recovered) || self.lost_its_log(leader.acquired, recovered))
             && self.log_disk_was_broken(leader.acquired, recovered)
+    }
+
+    /// Whether the name of a file of the event log could not be made durable: then it does not count, whatever
+    /// is in it.
+    fn lost_its_log(&self, from: usize, until: usize) -> bool {
+        self.outcome.trace[from.min(until)..until].iter().any(|event| {
+            matches!(&event.what, TraceKind::DiskRefused { error }
+                if error.operation == "sync-directory" && error.path.ends_with("/job-events"))
+        })
     }
 
     /// Whether the disk of the event log failed, was full or slow at some time between two trace events.
@@ -305,7 +314,7 @@ impl<'a> History<'a> {
                 _ => None,
             });
         let refused = self.outcome.trace[from.min(until)..until].iter().any(|event| {
-            matches!(&event.what, TraceKind::DiskRefused { error } if error.path.contains("/job-events/"))
+            matches!(&event.what, TraceKind::DiskRefused { error } if error.path.contains("/job-events"))
         });
         if refused {
             return true;

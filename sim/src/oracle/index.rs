@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use revenant::graph::JobGraph;
-use revenant::ids::{ExecutionAttemptId, ExecutionVertexId, ProcessId, ResultPartitionId};
+use revenant::ids::{ExecutionAttemptId, ExecutionVertexId, JobVertexId, ProcessId, ResultPartitionId};
 use revenant::message::{JobOutcome, JobStatus};
 use revenant::note::Note;
 
@@ -45,6 +45,7 @@ pub fn index<'a>(
             complete: None,
         },
         accepted: BTreeMap::new(),
+        decided: BTreeMap::new(),
     };
     for (at, event) in outcome.trace.iter().enumerate() {
         index.event(at, event);
@@ -56,6 +57,8 @@ struct Index<'a> {
     history: History<'a>,
     /// What each finish said when it was accepted.
     accepted: BTreeMap<ExecutionAttemptId, (&'a [u32], &'a [Vec<ResultPartitionId>])>,
+    /// What leaders decided that were replaced already.
+    decided: BTreeMap<JobVertexId, Initialized<'a>>,
 }
 
 impl<'a> Index<'a> {
@@ -66,7 +69,12 @@ impl<'a> Index<'a> {
         let is_granted = matches!(event.what, TraceKind::Note(Note::LeadershipAcquired { .. }));
         let is_replaced = is_granted || !self.may_lead(event.process);
         if matches!(event.process, ProcessId::JobManager(_)) && !is_elected && is_replaced {
-            return; // What one says that another leader has replaced does not count: S9 sees to that.
+            // What one says that another leader has replaced does not count: S9 sees to that. But until the other
+            // has read the log it may write there what the other keeps.
+            if let TraceKind::Note(note) = &event.what {
+                self.replaced(at, note);
+            }
+            return;
         }
         match &event.what {
             TraceKind::Note(note) => self.note(at, event, note),
@@ -88,6 +96,19 @@ impl<'a> Index<'a> {
                 }
                 ProcessId::HighAvailability | ProcessId::Client => {}
             },
+            _ => {}
+        }
+    }
+
+    fn replaced(&mut self, at: usize, note: &'a Note) {
+        match note {
+            Note::FinishAccepted { attempt, splits, inputs } => {
+                self.accepted.insert(*attempt, (splits, inputs));
+            }
+            Note::VertexInitialized { token, vertex, parallelism, inputs } => {
+                let (token, vertex, parallelism) = (*token, *vertex, *parallelism);
+                self.decided.insert(vertex, Initialized { at, token, vertex, parallelism, inputs });
+            }
             _ => {}
         }
     }
@@ -208,6 +229,13 @@ impl<'a> Index<'a> {
         for finish in self.history.finishes.values_mut().filter_map(|all| all.last_mut()) {
             if finish.until == END && !kept.contains(&finish.attempt) {
                 finish.until = at;
+            }
+        }
+        let read = self.history.log.state(at, Bytes::Visible).initialized;
+        let read: Vec<JobVertexId> = read.into_keys().collect();
+        for decision in read.into_iter().filter_map(|vertex| self.decided.get(&vertex)) {
+            if self.history.initialized(decision.vertex, at).is_none() {
+                self.history.initialized.push(Initialized { at, ..*decision });
             }
         }
         for &attempt in kept {
