@@ -152,17 +152,21 @@ impl Shared {
 
     fn patience(&self) -> Patience {
         let silence = self.longest_silence();
-        let waits = self.longest_restart() + self.slowest_disk() * 4 + silence;
         let scenario = &self.scenario;
+        let late = scenario.longest_lateness();
+        let waits = self.longest_restart() + self.slowest_disk() * 4 + silence + late * 2;
         let misses = |action: &Action| {
             matches!(
                 action,
-                Action::Network(_) | Action::Process(ProcessFault { kind: ProcessFaultKind::Pause, .. })
+                Action::Network(_)
+                    | Action::CancelJob
+                    | Action::Clock(_)
+                    | Action::Process(ProcessFault { kind: ProcessFaultKind::Pause, .. })
             )
         };
         let misses =
             scenario.network.has_rates() || scenario.faults.iter().any(|fault| misses(&fault.action));
-        Patience { worker: if misses { silence } else { Duration::ZERO }, waits }
+        Patience { worker: if misses { silence + late } else { Duration::ZERO }, waits }
     }
 
     /// When the last fault heals that does so at a given time, rates of the network among them.

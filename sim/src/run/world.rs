@@ -72,7 +72,8 @@ pub struct World {
 /// How long what follows from something may take once the client has ended.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Patience {
-    /// Until a worker that missed the job's end asks for it.
+    /// Until a worker that missed the job's end asks for it, or one whose tasks were stopped looks again for
+    /// what they left.
     pub worker: Duration,
     /// Until what is down starts again, and what the JobManager waits for comes.
     pub waits: Duration,
