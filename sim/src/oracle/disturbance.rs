@@ -78,13 +78,20 @@ pub fn is_down(trace: &[TraceEvent], process: ProcessId) -> bool {
 /// Whether a worker could not answer for some time between two trace events, though it lives: who waits for
 /// its partitions may give them up.
 pub fn was_out_of_reach(trace: &[TraceEvent], from: usize, until: usize) -> bool {
-    stood_still(trace, from, until)
+    was_replaced(trace, from, until)
+        || stood_still(trace, from, until)
         || lost_count_of_time(trace, from, until)
         || could_not_be_heard(trace, from, until)
 }
 
 fn is_worker(process: ProcessId) -> bool {
     matches!(process, ProcessId::TaskManager(_) | ProcessId::ShuffleService(_))
+}
+
+/// Whether a fault ended the leadership: workers turn to the next leader, and this one misses them.
+fn was_replaced(trace: &[TraceEvent], from: usize, until: usize) -> bool {
+    let between = trace.get(from..until.min(trace.len())).unwrap_or_default();
+    between.iter().any(|event| matches!(event.what, TraceKind::HaFault(_)))
 }
 
 /// Whether a clock jumped or was set right: then a timeout of another process may seem to have passed.
@@ -117,14 +124,17 @@ fn stood_still(trace: &[TraceEvent], from: usize, until: usize) -> bool {
 /// How a worker comes to a new leader, which it tries again only after a long pause.
 const INTRODUCTION: [&str; 4] =
     ["WatchLeader", "LeaderChanged", "RegisterTaskManager", "RegistrationSuccess"];
-/// How it says what it keeps; what is lost of that once is asked again in time.
-const REPORT: [&str; 2] = ["GetAndRetainPartitionWithMetrics", "PartitionReport"];
-/// How it gives partitions to readers, which ask again and then give up.
-const FETCH: [&str; 4] = ["OpenFetch", "Buffers", "AddCredit", "PartitionNotFound"];
+/// What is said again soon, so that one loss does nothing: what a worker keeps, what it gives to readers, that
+/// it lives.
+const REPEATED: [&[&str]; 3] = [
+    &["GetAndRetainPartitionWithMetrics", "PartitionReport"],
+    &["OpenFetch", "Buffers", "AddCredit", "PartitionNotFound"],
+    &["HeartbeatRequest", "HeartbeatResponse"],
+];
 
 fn could_not_be_heard(trace: &[TraceEvent], from: usize, until: usize) -> bool {
     let Some(begin) = trace.get(from) else { return false };
-    let mut lost: BTreeMap<(bool, ProcessId), u32> = BTreeMap::new();
+    let mut lost: BTreeMap<(usize, ProcessId), u32> = BTreeMap::new();
     for (at, event) in trace[..until.min(trace.len())].iter().enumerate() {
         let TraceKind::Message(Touched { kind, from: sender, to, what }) = &event.what else { continue };
         let Some(worker) = [sender.process, to.process].into_iter().find(|process| is_worker(*process))
@@ -143,9 +153,9 @@ fn could_not_be_heard(trace: &[TraceEvent], from: usize, until: usize) -> bool {
         if is_lost && INTRODUCTION.contains(kind) {
             return true;
         }
-        let is_report = REPORT.contains(kind);
-        if is_lost && (is_report || FETCH.contains(kind)) {
-            let times = lost.entry((is_report, worker)).or_default();
+        let about = REPEATED.iter().position(|kinds| kinds.contains(kind));
+        if let Some(about) = about.filter(|_| is_lost) {
+            let times = lost.entry((about, worker)).or_default();
             *times += 1;
             if *times > 1 {
                 return true;
@@ -163,7 +173,7 @@ mod tests {
 
     use super::*;
     use crate::oracle::testing::Story;
-    use crate::scenario::{Action, NetworkFault};
+    use crate::scenario::{Action, HaFault, NetworkFault};
 
     const WORKER: ProcessId = ProcessId::TaskManager(1);
 
@@ -190,6 +200,10 @@ mod tests {
         assert!(!heard(&[touched("LeaderChanged", What::Dropped)]));
         assert!(heard(&[touched("Buffers", What::Dropped), touched("SubmitTask", What::Dropped)]));
         assert!(!heard(&[touched("Buffers", What::Dropped), touched("OpenFetch", What::Dropped)]));
+        let beat = touched("HeartbeatResponse", What::Dropped);
+        assert!(heard(std::slice::from_ref(&beat)) && !heard(&[beat.clone(), beat]));
+        let fault = HaFault { successor: true, notice: false };
+        assert!(!heard(&[TraceKind::HaFault(fault)]), "workers follow the next leader");
     }
 
     #[test]
