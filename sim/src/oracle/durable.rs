@@ -70,6 +70,9 @@ impl Loss {
         let spoilt = history.log.was_corrupted(leader.lost, leader.acquired);
         let found = if spoilt { leader.acquired } else { leader.lost };
         let mut state = history.log.state(found, Bytes::Durable);
+        // A replaced leader that lost its workers may have reset some until the log was read.
+        let read = history.log.state(leader.read, Bytes::Visible).finished;
+        state.finished.retain(|subtask, attempt| read.get(subtask) == Some(attempt));
         state.reconcile(history.graph);
         let recovered = leader.recovered.unwrap_or(leader.until);
         let lives = |partition| {

@@ -41,6 +41,9 @@ pub fn check(history: &History) -> Result<(), Violation> {
 
 #[cfg(test)]
 mod tests {
+    use revenant::ids::FencingToken;
+    use revenant::job_event::JobEvent;
+
     use super::*;
     use crate::oracle::testing::{Story, attempt, caught, finished, partition, passes};
 
@@ -61,6 +64,16 @@ mod tests {
         let mut story = lost(Story::new());
         story.lead(2).recovered(2, &[attempt(0, 0, 1, 1), attempt(0, 1, 1, 1)]);
         caught(check, &story, "recovery did not keep v1.0.e1a1");
+    }
+
+    #[test]
+    fn what_a_replaced_leader_reset_before_the_log_was_read_is_not_due() {
+        let mut story = lost(Story::new());
+        story.note(Note::LeadershipAcquired { token: FencingToken(2) });
+        story.log(1, JobEvent::ExecutionVertexReset { subtasks: vec![attempt(1, 0, 1, 1).subtask] });
+        story.note(Note::Replayed { token: FencingToken(2), events: 5, finished: vec![], damage: None });
+        story.recovered(2, &[attempt(0, 0, 1, 1), attempt(0, 1, 1, 1)]);
+        passes(check, &story);
     }
 
     #[test]
