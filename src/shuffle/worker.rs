@@ -143,6 +143,12 @@ impl ShuffleWorker {
     /// The shuffle serves them from now on.
     fn registered(&mut self, now: Time, attempt: ExecutionAttemptId, out: &mut Outbox) {
         let Some((executor, partitions)) = self.registering.remove(&attempt) else { return };
+        if self.connection.is_over() {
+            // A process that stood still may hear of the end before the shuffle has answered.
+            self.drop_partitions(partitions.iter().map(|partition| partition.partition).collect(), out);
+            let reason = "the job has ended".to_owned();
+            return out.send(executor, PartitionsRefused { attempt, reason });
+        }
         for partition in partitions {
             if self.partitions.contains(partition.partition) {
                 continue; // a repetition

@@ -132,6 +132,11 @@ impl Connection {
         self.state = State::Over;
     }
 
+    /// Whether the job has ended, as far as this process knows.
+    pub fn is_over(&self) -> bool {
+        self.state == State::Over
+    }
+
     pub fn leader(&self) -> Option<LeaderInfo> {
         match self.state {
             State::Registering(leader) | State::Registered(leader) => Some(leader),

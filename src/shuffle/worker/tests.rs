@@ -325,6 +325,19 @@ fn the_jobs_end_takes_everything_and_nothing_is_taken_any_more() {
 }
 
 #[test]
+fn what_the_shuffle_takes_when_the_job_has_ended_does_not_stay() {
+    let mut bench = Bench::registered(true);
+    let partitions = vec![finished(1, 0)];
+    bench.tell(EXECUTOR, RegisterPartitions { attempt: attempt(1, 0), partitions });
+    bench.tell(Address::MASTER, JobTerminated { token: FencingToken(1) });
+    let told = bench.tell(SHUFFLE, PartitionsRegistered { attempt: attempt(1, 0) });
+    let reason = "the job has ended".to_owned();
+    let refused = PartitionsRefused { attempt: attempt(1, 0), reason };
+    assert_eq!(told, [drop(&[id(1, 0)]), (EXECUTOR, refused.into())]);
+    assert!(bench.timers.is_empty(), "{:?}", bench.timers);
+}
+
+#[test]
 fn b40_partitions_of_attempts_that_did_not_finish_do_not_stay() {
     let mut bench = Bench::registered(true);
     bench.keep(1, 0);
