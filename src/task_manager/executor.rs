@@ -35,10 +35,18 @@ pub struct TaskExecutor {
     registrations: Registrations,
     /// A stopped task's last write may have come after its file was deleted.
     unclean: bool,
-    /// What ran when the job ended.
-    stopped_at_end: Vec<ExecutionAttemptId>,
+    uncommitted: Uncommitted,
     /// When it is looked again for what such tasks left.
     again: Duration,
+}
+
+/// Whose pending files nobody will commit.
+#[derive(Debug)]
+enum Uncommitted {
+    /// What ran here when the job ended.
+    Of(Vec<ExecutionAttemptId>),
+    /// Anybody's: this process came when the job had ended.
+    All,
 }
 
 impl TaskExecutor {
@@ -55,7 +63,7 @@ impl TaskExecutor {
             files: Files::default(),
             registrations: Registrations::new(boot.config.heartbeat_interval, boot.config.heartbeat_timeout),
             unclean: false,
-            stopped_at_end: Vec::new(),
+            uncommitted: Uncommitted::Of(Vec::new()),
             again: boot.config.registration_retry,
         }
     }
@@ -104,9 +112,14 @@ impl TaskExecutor {
         }
         if !running.is_empty() {
             // Or it has ended long ago, if this process stood still, and their last file may only come.
-            self.stopped_at_end = running;
+            self.uncommitted = Uncommitted::Of(running);
             self.files.sweep(Place::Uncommitted, out);
             self.unclean = true;
+        } else if self.connection.is_new() {
+            // An earlier incarnation may have written its last file when the job had ended, and died before it
+            // could delete that.
+            self.uncommitted = Uncommitted::All;
+            self.files.sweep(Place::Uncommitted, out);
         }
         let all = self.partitions.release_all(out);
         self.drop_partitions(all, out);
@@ -428,9 +441,12 @@ impl Actor for TaskExecutor {
                 let needed = |place, path: &str| match place {
                     Place::Partitions => self.partitions.have_file(path) || self.tasks.writes(path),
                     Place::Spills => self.tasks.spills(path),
-                    Place::Uncommitted => {
-                        !self.stopped_at_end.iter().any(|&attempt| is_pending_of(attempt, path))
-                    }
+                    Place::Uncommitted => match &self.uncommitted {
+                        Uncommitted::Of(attempts) => {
+                            !attempts.iter().any(|&attempt| is_pending_of(attempt, path))
+                        }
+                        Uncommitted::All => false,
+                    },
                 };
                 self.files.complete(op, result, needed, out);
             }

@@ -132,6 +132,11 @@ impl Connection {
         self.state = State::Over;
     }
 
+    /// Whether no leader was ever known.
+    pub fn is_new(&self) -> bool {
+        self.highest == FencingToken(0)
+    }
+
     /// Whether the job has ended, as far as this process knows.
     pub fn is_over(&self) -> bool {
         self.state == State::Over

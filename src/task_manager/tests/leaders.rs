@@ -202,6 +202,27 @@ fn what_sinks_of_tasks_left_that_ran_at_the_jobs_end_is_deleted_and_nothing_else
 }
 
 #[test]
+fn one_that_comes_after_the_jobs_end_deletes_all_that_was_not_committed() {
+    let pending = |earlier: Option<u64>| {
+        let (mut bench, _) = Bench::start(true);
+        bench.leader_changed(earlier);
+        let result = Some(JobResult::Clean(JobOutcome::Canceled));
+        let effects = bench.message(Address::HIGH_AVAILABILITY, LeaderChanged { leader: None, result });
+        let op = effects.iter().find_map(|effect| match effect {
+            Effect::Disk { op, action: DiskOp::List { path }, .. } if path == ".pending" => Some(*op),
+            _ => None,
+        })?;
+        let path = ".pending/out-v0.0.e1a1.csv".to_owned();
+        let entries = vec![DirectoryEntry { path: path.clone(), length: 1 }];
+        let effects = bench.event(Event::Disk { op, result: Ok(DiskOutput::Entries(entries)) });
+        assert_eq!(deleted(&effects), [path]);
+        Some(())
+    };
+    assert!(pending(None).is_some());
+    assert!(pending(Some(1)).is_none(), "the leader deletes what there is");
+}
+
+#[test]
 fn a_clean_job_result_ends_the_job_though_its_leader_never_said_so() {
     let mut bench = Bench::registered();
     let finished = bench.finish(1, 0);
