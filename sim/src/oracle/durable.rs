@@ -22,6 +22,7 @@ use revenant::ids::{ExecutionAttemptId, ExecutionVertexId, ResultPartitionId};
 use super::Verdict;
 use super::history::{History, Leader, reads};
 use super::log::{Bytes, LogState};
+use super::missed::Missed;
 
 /// How many subtasks were finished at a crash, by what the crash left of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -65,7 +66,14 @@ pub struct Loss {
 }
 
 impl Loss {
+    /// What a change of leader costs if the leader can miss nobody who lives.
     pub fn of(history: &History, leader: &Leader) -> Self {
+        Self::without(history, leader, &Missed::nobody(), 0)
+    }
+
+    /// What it costs until some moment if the partitions of some workers count as lost, too. What has to run
+    /// again by that may need partitions of others that were released since, because all had been read.
+    pub fn without(history: &History, leader: &Leader, missed: &Missed, until: usize) -> Self {
         // What the disk spoilt before the leader came could not be found any more.
         let spoilt = history.log.was_corrupted(leader.lost, leader.acquired);
         let found = if spoilt { leader.acquired } else { leader.lost };
@@ -75,15 +83,20 @@ impl Loss {
         state.finished.retain(|subtask, attempt| read.get(subtask) == Some(attempt));
         state.reconcile(history.graph);
         let recovered = leader.recovered.unwrap_or(leader.until);
+        let until = if *missed == Missed::nobody() { recovered } else { until.max(recovered) };
         let lives = |partition| {
             history.held.iter().any(|held| {
                 held.partition == partition
                     && held.from <= leader.lost
-                    && held.until > recovered
+                    && held.until > until
                     && !history.too_late_for(leader, held.process)
+                    && !missed.includes(held.process)
             })
         };
-        let again = again(history, &state, &lives);
+        let again = match missed {
+            Missed::Everyone => state.finished.keys().copied().collect(),
+            Missed::Only(_) => again(history, &state, &lives),
+        };
         let finished: BTreeSet<_> = match leader.lost.checked_sub(1) {
             Some(before) => history.all_counted(before).map(|finish| finish.attempt.subtask).collect(),
             None => BTreeSet::new(),

@@ -2,22 +2,18 @@
 //! and has read nothing whose producer runs again and may come to another result (the very purpose of
 //! FLIP-383).
 
-use revenant::disk::Volume;
-
-use super::disturbance::was_out_of_reach;
 use super::durable::Loss;
-use super::history::Leader;
+use super::missed::missed;
 use super::{History, Violation};
-use crate::trace::TraceKind;
 
 pub fn check(history: &History) -> Result<(), Violation> {
     for leader in history.leaders.iter().skip(1).filter(|leader| !history.is_blind(leader)) {
         let loss = Loss::of(history, leader);
         for deployed in history.deployed.iter().filter(|deployed| deployed.attempt.epoch == leader.token) {
-            if disturbed_since_recovery(history, leader, deployed.at) {
-                break;
-            }
-            if let Some(finished) = loss.must_keep.get(&deployed.attempt.subtask) {
+            let subtask = &deployed.attempt.subtask;
+            let Some(finished) = loss.must_keep.get(subtask) else { continue };
+            let missed = missed(history, leader, deployed.at);
+            if Loss::without(history, leader, &missed, deployed.at).must_keep.contains_key(subtask) {
                 let message = format!(
                     "{} was deployed, though the finish of {finished} was durable and its partitions were alive",
                     deployed.attempt
@@ -29,37 +25,15 @@ pub fn check(history: &History) -> Result<(), Violation> {
     Ok(())
 }
 
-/// A TaskManager that dies after the recovery takes partitions along, and after a global failure
-/// everything runs again: what runs again then is another question. The same holds of a TaskManager that
-/// dies before the recovery ends and after it was registered: the leader may hear of it later. (One that
-/// dies before that has changed what recovery finds alive.) A partition that a broken disk does not give
-/// back is lost as well, and so is one of a worker that does not answer.
-pub fn disturbed_since_recovery(history: &History, leader: &Leader, until: usize) -> bool {
-    let since = leader.recovered.unwrap_or(leader.acquired);
-    let had_registered = |at: usize| {
-        let process = history.outcome.trace[at].process;
-        let registered = &history.registered;
-        registered.iter().any(|&(when, who)| who == process && leader.acquired < when && when < at)
-    };
-    let lost =
-        history.workers_lost.iter().filter(|&&at| at > since || at > leader.acquired && had_registered(at));
-    let unreadable = (since..until).any(|at| match history.outcome.trace.get(at).map(|event| &event.what) {
-        Some(TraceKind::DiskRefused { error }) => error.volume == Volume::Local && error.operation == "read",
-        _ => false,
-    });
-    unreadable
-        || was_out_of_reach(&history.outcome.trace, leader.acquired, until)
-        || lost.chain(history.global_failures.iter().filter(|&&at| at > since)).any(|&at| at < until)
-}
-
 #[cfg(test)]
 mod tests {
-    use revenant::disk::{DiskError, DiskErrorKind};
+    use revenant::disk::{DiskError, DiskErrorKind, Volume};
     use revenant::ids::ProcessId;
     use revenant::note::Note;
 
     use super::*;
     use crate::oracle::testing::{Story, attempt, caught, finished, partition, passes};
+    use crate::trace::TraceKind;
 
     #[test]
     fn what_a_flipped_bit_took_before_the_leader_came_may_run_again_and_nothing_else() {
@@ -131,6 +105,33 @@ mod tests {
         };
         passes(check, &blind(true, 30, false));
         for story in [blind(true, 29, false), blind(false, 30, false), blind(true, 30, true)] {
+            caught(check, &story, "v0.0.e2a1 was deployed");
+        }
+    }
+
+    #[test]
+    fn a_leader_whose_log_lost_its_name_in_the_directory_may_start_over_when_it_has_waited() {
+        let refused = |operation: &str, path: &str, wait: u64| {
+            let mut story = until_first_sink();
+            story.crash().lead(2);
+            let (kind, volume) = (DiskErrorKind::Other, Volume::Ha);
+            let (operation, path, message) = (operation.to_owned(), path.to_owned(), "broken".to_owned());
+            let error = DiskError { kind, operation, volume, path, message };
+            story.happens(ProcessId::JOB_MANAGER, TraceKind::DiskRefused { error });
+            for worker in [1, 2] {
+                let process = ProcessId::TaskManager(worker);
+                story.note(Note::TaskManagerRegistered { process });
+            }
+            story.wait(wait).recovered(2, &[]).deploy(attempt(0, 0, 2, 1));
+            story
+        };
+        passes(check, &refused("sync-directory", "default/job-events", 30));
+        for story in [
+            refused("sync-directory", "default/job-events", 29),
+            refused("list", "default/job-events", 30),
+            refused("append", "default/job-events/events.2.0", 30),
+            refused("sync-directory", "partitions", 30),
+        ] {
             caught(check, &story, "v0.0.e2a1 was deployed");
         }
     }
@@ -219,8 +220,8 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_that_dies_when_it_has_reported_may_be_missed_later() {
-        let lost = |registered: bool| {
+    fn a_worker_that_dies_when_it_has_reported_may_be_missed_later_and_nobody_else() {
+        let lost = |registered: bool, again: u32| {
             let mut story = until_first_sink();
             story.crash().lead(2);
             if registered {
@@ -228,10 +229,29 @@ mod tests {
             }
             story.crash_worker(2);
             let kept = [attempt(0, 0, 1, 1), attempt(0, 1, 1, 1), attempt(1, 0, 1, 1)];
-            story.recovered(2, &kept).deploy(attempt(0, 0, 2, 1));
+            story.recovered(2, &kept).deploy(attempt(0, again, 2, 1));
             story
         };
-        passes(check, &lost(true));
-        caught(check, &lost(false), "v0.0.e2a1 was deployed");
+        passes(check, &lost(true, 1));
+        caught(check, &lost(true, 0), "v0.0.e2a1 was deployed");
+        caught(check, &lost(false, 0), "v0.0.e2a1 was deployed");
+    }
+
+    #[test]
+    fn what_was_released_when_all_had_read_it_may_be_needed_again_by_what_is_missed_and_only_then() {
+        let released = |lost: bool| {
+            let mut story = until_first_sink();
+            story.crash().lead(2);
+            story.recovered(2, &[attempt(0, 0, 1, 1), attempt(0, 1, 1, 1), attempt(1, 0, 1, 1)]);
+            story.finish_sink(attempt(1, 1, 2, 1)).log(2, finished(attempt(1, 1, 2, 1)));
+            story.release(1, partition(attempt(0, 0, 1, 1)));
+            if lost {
+                story.crash_worker(2);
+            }
+            story.deploy(attempt(0, 0, 2, 1));
+            story
+        };
+        passes(check, &released(true));
+        caught(check, &released(false), "v0.0.e2a1 was deployed");
     }
 }

@@ -2,24 +2,27 @@
 //! durable, plus those whose partitions were lost or that read what may have changed by that, plus
 //! one for each attempt that failed since.
 
+use std::collections::BTreeSet;
+
 use revenant::note::Note;
 
 use super::durable::Loss;
-use super::e1_rerun::disturbed_since_recovery;
+use super::missed::{Missed, missed};
 use super::{History, Violation};
 use crate::trace::TraceKind;
 
 pub fn check(history: &History) -> Result<(), Violation> {
     for leader in history.leaders.iter().skip(1).filter(|leader| !history.is_blind(leader)) {
         let until = leader.until.min(history.outcome.trace.len());
-        if disturbed_since_recovery(history, leader, until) {
-            continue;
-        }
-        let loss = Loss::of(history, leader);
+        let missed = missed(history, leader, until);
+        let loss = Loss::without(history, leader, &missed, until);
         let deployed = history.deployed.iter().filter(|deployed| {
             deployed.attempt.epoch == leader.token && loss.finished.contains(&deployed.attempt.subtask)
         });
-        let reruns = deployed.count();
+        // Whoever is missed may be so more than once.
+        let nobody = missed == Missed::nobody();
+        let subtasks: BTreeSet<_> = deployed.clone().map(|deployed| deployed.attempt.subtask).collect();
+        let reruns = if nobody { deployed.count() } else { subtasks.len() };
         let failed = history.outcome.trace[leader.acquired..until]
             .iter()
             .filter(|event| matches!(event.what, TraceKind::Note(Note::AttemptFailed { .. })))

@@ -253,3 +253,61 @@ impl<'a> Index<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use revenant::ids::FencingToken;
+
+    use super::*;
+    use crate::oracle::testing::{Story, attempt, finished, with_history};
+
+    /// The first leader still writes when another was elected, which reads the log only then.
+    fn replaced(write: impl Fn(&mut Story)) -> Story {
+        let mut story = Story::new();
+        story.run_sources().log_init(1, 0);
+        story.log(1, finished(attempt(0, 0, 1, 1))).log(1, finished(attempt(0, 1, 1, 1)));
+        let token = FencingToken(2);
+        story.happens(ProcessId::JobManager(2), TraceKind::Note(Note::LeadershipAcquired { token }));
+        write(&mut story);
+        story.happens(
+            ProcessId::JobManager(2),
+            TraceKind::Note(Note::Replayed { token, events: 5, finished: vec![], damage: None }),
+        );
+        story
+    }
+
+    fn recovers(story: &mut Story, kept: &[ExecutionAttemptId]) {
+        let (token, kept, reset) = (FencingToken(2), kept.to_vec(), vec![]);
+        story.happens(ProcessId::JobManager(2), TraceKind::Note(Note::Recovered { token, kept, reset }));
+    }
+
+    #[test]
+    fn what_a_replaced_leader_decided_and_wrote_before_the_log_was_read_counts_when_it_is_kept() {
+        let sink = attempt(1, 0, 1, 1);
+        let mut story = replaced(|story| {
+            story.init_sinks().log_init(1, 1).finish_sink(sink).log(1, finished(sink));
+        });
+        with_history(&story, |history| {
+            let end = history.outcome.trace.len();
+            assert!(history.counted(sink.subtask, end).is_none() && history.initialized.len() == 1);
+        });
+        recovers(&mut story, &[attempt(0, 0, 1, 1), attempt(0, 1, 1, 1), sink]);
+        with_history(&story, |history| {
+            let end = history.outcome.trace.len();
+            assert_eq!(history.counted(sink.subtask, end).map(|finish| finish.attempt), Some(sink));
+            assert!(history.initialized(sink.subtask.vertex, end).is_some());
+        });
+    }
+
+    #[test]
+    fn what_a_replaced_leader_decided_and_nobody_read_does_not_count() {
+        let sink = attempt(1, 0, 1, 1);
+        let mut story = replaced(|story| _ = story.init_sinks().finish_sink(sink));
+        recovers(&mut story, &[attempt(0, 0, 1, 1), attempt(0, 1, 1, 1)]);
+        with_history(&story, |history| {
+            let end = history.outcome.trace.len();
+            assert!(history.counted(sink.subtask, end).is_none());
+            assert!(history.initialized(sink.subtask.vertex, end).is_none());
+        });
+    }
+}

@@ -31,6 +31,7 @@ mod l5_store;
 mod l6_cancel;
 mod l7_claimed;
 mod log;
+mod missed;
 mod p1_records;
 mod p2_empty;
 mod p3_sorted;

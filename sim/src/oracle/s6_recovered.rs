@@ -7,7 +7,7 @@
 use revenant::note::Note;
 
 use super::durable::{Loss, must_rerun};
-use super::e1_rerun::disturbed_since_recovery;
+use super::missed::missed;
 use super::{History, Violation};
 use crate::trace::TraceKind;
 
@@ -23,14 +23,13 @@ pub fn check(history: &History) -> Result<(), Violation> {
                  of a producer"
             ));
         }
-        if leader.lost == leader.acquired
-            || history.is_blind(leader)
-            || disturbed_since_recovery(history, leader, at)
-        {
+        if leader.lost == leader.acquired || history.is_blind(leader) {
             continue;
         }
-        let due = Loss::of(history, leader).must_keep;
-        if let Some(attempt) = due.values().find(|attempt| !kept.contains(attempt)) {
+        let not_kept = |loss: Loss| loss.must_keep.into_values().find(|attempt| !kept.contains(attempt));
+        let not_kept = not_kept(Loss::of(history, leader))
+            .and_then(|_| not_kept(Loss::without(history, leader, &missed(history, leader, at), at)));
+        if let Some(attempt) = not_kept {
             return fail(format!(
                 "recovery did not keep {attempt}, though its finish was durable and its partitions were alive"
             ));
