@@ -83,7 +83,7 @@ impl Log {
                         _ => {}
                     });
                     log.files.entry(id).or_default().extend(lost);
-                    log.broken.insert(id, broken);
+                    log.broken.entry(id).and_modify(|before| before.join(broken)).or_insert(broken);
                 }
                 TraceKind::LogAfterCrash { length, .. } => {
                     log.files.entry(id).or_default().extend(file.truncate(id, at, *length));
@@ -324,5 +324,17 @@ mod tests {
         assert_eq!(state(&story, Bytes::Durable), [attempt(0, 0, 1, 1), attempt(0, 1, 1, 1)]);
         story.log(2, JobEvent::ExecutionVertexReset { subtasks: vec![attempt(0, 1, 1, 1).subtask] });
         assert_eq!(state(&story, Bytes::Durable), [attempt(0, 0, 1, 1)]);
+    }
+
+    #[test]
+    fn what_is_broken_twice_was_so_since_the_first_time_and_from_the_lower_place() {
+        let mut story = Story::new();
+        story.lead(1).log(1, finished(attempt(0, 0, 1, 1))).log(1, finished(attempt(0, 1, 1, 1)));
+        let last = story.log_length(1);
+        let first = story.trace().len();
+        story.corrupt(1, 3).log(1, finished(attempt(1, 0, 1, 1))).corrupt(1, last + 3);
+        let log = Log::read(story.trace());
+        assert!(log.was_corrupted(first, first + 1), "{log:?}");
+        assert_eq!(state(&story, Bytes::Durable), []);
     }
 }

@@ -7,7 +7,7 @@
 use revenant::ids::{ExecutionVertexId, ProcessId, ResultPartitionId};
 
 use super::Violation;
-use super::history::{History, Released, reads};
+use super::history::{END, History, Released, reads};
 use super::log::Bytes;
 
 pub fn check(history: &History) -> Result<(), Violation> {
@@ -45,23 +45,26 @@ fn lost_with_its_process(history: &History, release: &Released) -> bool {
     })
 }
 
-/// The TaskManager lost its leader, and none registered it for as long as it keeps partitions.
+/// The TaskManager lost its leader, and none claimed its partitions for as long as it keeps them: a claim
+/// comes with a registration, and may be under way.
 fn unclaimed(history: &History, release: &Released) -> bool {
     let of_worker = |all: &'_ [(usize, ProcessId)]| -> Vec<usize> {
         let own = all.iter().filter(|(at, process)| *at < release.at && *process == release.process);
         own.map(|(at, _)| *at).collect()
     };
     let Some(abandoned) = of_worker(&history.abandoned).into_iter().max() else { return false };
-    let registered =
-        of_worker(&history.registered).into_iter().filter(|at| !died_with_its_leader(history, *at));
+    let registered = of_worker(&history.registered).into_iter().filter(|&at| {
+        let arrived = history.time(at) + history.patience.round_trip <= history.time(release.at);
+        arrived && !died_with_its_leader(history, at)
+    });
     history.waited(release.process, abandoned, release.at) >= history.patience.retention
         && registered.max().is_none_or(|registered| registered < abandoned)
 }
 
-/// The moment before the last loss of a JobManager, if what that had sent may have arrived only now.
+/// The moment before the last loss of a leader, if what that had sent may have arrived only now.
 fn ordered_by_the_lost(history: &History, at: usize) -> Option<usize> {
-    let lost = history.crashes.iter().rev().find(|&&crash| crash < at)?;
-    let under_way = history.time(at).since(history.time(*lost)) <= history.patience.round_trip;
+    let lost = history.leaders.iter().map(|leader| leader.until).rfind(|&until| until < at)?;
+    let under_way = history.time(at).since(history.time(lost)) <= history.patience.round_trip;
     lost.checked_sub(1).filter(|_| under_way)
 }
 
@@ -69,10 +72,8 @@ fn ordered_by_the_lost(history: &History, at: usize) -> Option<usize> {
 /// be under way.
 fn died_with_its_leader(history: &History, registered: usize) -> bool {
     let since = history.time(registered);
-    history
-        .crashes
-        .iter()
-        .any(|&crash| crash > registered && history.time(crash).since(since) <= history.patience.round_trip)
+    let mut lost = history.leaders.iter().map(|leader| leader.until).filter(|&lost| lost > registered);
+    lost.any(|lost| lost != END && history.time(lost).since(since) <= history.patience.round_trip)
 }
 
 /// Who would need the partition if the JobManager crashed at this moment.
@@ -225,6 +226,19 @@ mod tests {
     }
 
     #[test]
+    fn a_claim_that_is_under_way_does_not_count_yet() {
+        let released = |wait: u64| {
+            let mut story = until_sinks();
+            story.abandon(1).wait(300);
+            story.note(Note::TaskManagerRegistered { process: ProcessId::TaskManager(1) });
+            story.wait(wait).release(1, partition(attempt(0, 0, 1, 1)));
+            story
+        };
+        passes(check, &released(0));
+        caught(check, &released(1), "was released from task-manager-1");
+    }
+
+    #[test]
     fn a_claim_that_may_have_died_with_its_leader_does_not_count() {
         let released = |wait: u64| {
             let mut story = until_sinks();
@@ -249,6 +263,23 @@ mod tests {
         };
         passes(check, &released(0));
         caught(check, &released(1), "its reader v1.1 had not finished");
+    }
+
+    #[test]
+    fn an_order_of_a_leader_that_was_told_to_go_may_arrive_later_too() {
+        let released = |finished_first: bool| {
+            let mut story = until_sinks();
+            story.log(1, finished(attempt(0, 0, 1, 1))).log_init(1, 1);
+            if finished_first {
+                let last = story.log_length(1);
+                story.finish_sink(attempt(1, 1, 1, 1)).log(1, finished(attempt(1, 1, 1, 1)));
+                story.corrupt(1, last + 3);
+            }
+            story.exit(Some("another leads")).release(1, partition(attempt(0, 0, 1, 1)));
+            story
+        };
+        passes(check, &released(true));
+        caught(check, &released(false), "its reader v1.1 had not finished");
     }
 
     #[test]

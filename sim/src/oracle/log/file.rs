@@ -43,6 +43,14 @@ pub struct Broken {
     pub behind: Option<usize>,
 }
 
+impl Broken {
+    /// What was broken already breaks once more.
+    pub fn join(&mut self, again: Self) {
+        self.from = self.from.min(again.from);
+        self.behind = self.behind.or(again.behind);
+    }
+}
+
 #[derive(Debug, Default)]
 pub struct OpenFile {
     bytes: Vec<u8>,
