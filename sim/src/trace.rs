@@ -199,4 +199,6 @@ pub enum RunEnd {
     Stuck { why: String },
     /// An actor panicked.
     Panicked { process: ProcessId, actor: ActorId, message: String },
+    /// An actor's state contradicts itself.
+    Contradicted { process: ProcessId, actor: ActorId, message: String },
 }

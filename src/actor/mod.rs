@@ -220,6 +220,12 @@ impl Outbox {
 pub trait Actor {
     /// Turns one event into effects. Total: whatever arrives, it never panics and never blocks.
     fn handle(&mut self, now: Time, event: Event, out: &mut Outbox);
+
+    /// What in its state contradicts what, if anything does: what must hold between any two events. A simulation
+    /// asks after each of them; a real process never does.
+    fn contradiction(&self) -> Option<String> {
+        None
+    }
 }
 
 /// All that an incarnation of a process knows when it starts.

@@ -30,6 +30,10 @@ impl<T> Pending<T> {
         self.waiting.remove(&op)
     }
 
+    pub fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }

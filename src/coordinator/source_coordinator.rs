@@ -51,6 +51,22 @@ impl SourceCoordinator {
         self.parallelism = parallelism.max(1);
     }
 
+    /// A split that is lost, or with more than one subtask or the pool, if there is one.
+    pub fn contradiction(&self) -> Option<String> {
+        let mut owners = vec![0_u32; self.splits.len()];
+        let assigned = self.assigned.values().flatten();
+        let pooled = self.pool.iter().filter(|_| self.assignment == SplitAssignment::Dynamic);
+        for &split in assigned.chain(pooled) {
+            match owners.get_mut(split as usize) {
+                Some(owners) => *owners += 1,
+                None => return Some(format!("split {split} does not exist")),
+            }
+        }
+        let at_least = u32::from(self.assignment == SplitAssignment::Dynamic);
+        let wrong = owners.iter().position(|owners| !(at_least..=1).contains(owners))?;
+        Some(format!("split {wrong} is in {} places", owners[wrong]))
+    }
+
     pub fn split_count(&self) -> u32 {
         self.splits.len() as u32
     }

@@ -286,6 +286,17 @@ impl JobEventWriter {
         }
     }
 
+    /// Of a file that is written, at most one operation is under way, and exactly one unless it is idle or not
+    /// there; what waits is in order.
+    fn state_contradicts(&self) -> Option<String> {
+        let State::Writing(writing) = &self.state else { return None };
+        let expected = usize::from(!matches!(writing.file, FileState::Absent | FileState::Idle));
+        if self.pending.len() != expected {
+            return Some(format!("{} disk operations are under way for {writing:?}", self.pending.len()));
+        }
+        (!writing.queue.is_sound()).then(|| format!("the buffer is not in order: {:?}", writing.queue))
+    }
+
     /// What is not durable is dropped, for the file must not be written behind; a new one is tried
     /// after a while.
     fn fail(&mut self, now: Time, message: String, empty_file: bool, out: &mut Outbox) {
@@ -430,6 +441,10 @@ impl Actor for JobEventWriter {
             Event::Disk { op, result } => self.completed(now, op, result, out),
             Event::Start | Event::Timer(_) => {}
         }
+    }
+
+    fn contradiction(&self) -> Option<String> {
+        self.state_contradicts()
     }
 }
 

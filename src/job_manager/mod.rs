@@ -7,6 +7,7 @@
 //! `commit` (making the output visible). `workers` keeps the TaskManagers.
 
 mod commit;
+mod consistency;
 mod enumeration;
 mod failover;
 mod leadership;
@@ -291,5 +292,9 @@ impl Actor for JobMaster {
             Event::Timer(_) => {}
             Event::Disk { op, result } => self.disk_completed(op, result, out),
         }
+    }
+
+    fn contradiction(&self) -> Option<String> {
+        self.state_contradicts()
     }
 }

@@ -4,6 +4,7 @@
 mod adaptive;
 mod cancel;
 mod commit;
+mod consistency;
 mod coordinators;
 mod enumeration;
 mod failures;
@@ -172,6 +173,7 @@ impl Fixture {
     fn event(&mut self, event: Event) {
         let mut out = Outbox::new();
         self.master.handle(self.now, event, &mut out);
+        assert_eq!(self.master.contradiction(), None);
         self.effects.extend(out.take());
     }
 

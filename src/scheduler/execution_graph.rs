@@ -117,6 +117,41 @@ impl ExecutionGraph {
         initialized.gates = gates.collect();
     }
 
+    /// What is counted when a subtask changes and is not what a look at all of them gives.
+    pub fn contradiction(&self) -> Option<String> {
+        let mut deployed = 0;
+        for (id, subtask) in self.subtasks() {
+            let SubtaskState::Deployed { attempt, location } = subtask.state else { continue };
+            deployed += 1;
+            if !self.deployed.contains(&(location, attempt)) {
+                return Some(format!("{id} is deployed as {attempt}, and does not count as deployed"));
+            }
+        }
+        if deployed != self.deployed.len() {
+            return Some(format!("{:?} count as deployed, {deployed} are", self.deployed));
+        }
+        self.vertices.iter().find_map(|vertex| {
+            let initialized = vertex.initialized.as_ref()?;
+            let is_finished = |subtask: u32| {
+                initialized.subtasks.get(subtask as usize).is_some_and(|subtask| subtask.finish().is_some())
+            };
+            let finished =
+                (0..initialized.subtasks.len() as u32).filter(|&subtask| is_finished(subtask)).count();
+            if finished != initialized.finished as usize {
+                let counted = initialized.finished;
+                return Some(format!(
+                    "{counted} subtasks of {} count as finished, {finished} are",
+                    vertex.id
+                ));
+            }
+            let mut gates = initialized.gates.iter().enumerate();
+            gates.find_map(|(gate, groups)| {
+                let wrong = groups.miscounted(is_finished)?;
+                Some(format!("gate {gate} of {} counts its readers wrongly: {wrong:?}", vertex.id))
+            })
+        })
+    }
+
     pub fn initialized(&self, vertex: JobVertexId) -> Option<&Initialized> {
         self.vertices.get(vertex.0 as usize)?.initialized.as_ref()
     }
@@ -165,6 +200,11 @@ impl ExecutionGraph {
             SubtaskState::Deployed { attempt: current, location } if current == attempt => Some(location),
             _ => None,
         }
+    }
+
+    /// All attempts that run, with where.
+    pub fn deployed(&self) -> impl Iterator<Item = (ProcessId, ExecutionAttemptId)> {
+        self.deployed.iter().copied()
     }
 
     /// The attempts that run in a process, in topological order.

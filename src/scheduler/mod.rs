@@ -23,4 +23,4 @@ pub use partition_tracker::{PartitionTracker, TrackedPartition};
 pub use ranges::{Input, InputRanges, UnreadableInput, input_ranges};
 pub use recovery::{RecoveredLog, fold};
 pub use restart::RestartBackoff;
-pub use slots::SlotPool;
+pub use slots::{SlotPool, Slots};

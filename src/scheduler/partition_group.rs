@@ -65,6 +65,13 @@ impl InputGate {
         Self { groups, group_of, longest }
     }
 
+    /// A group whose count of unfinished consumers is not what it should be, if there is one.
+    pub fn miscounted(&self, is_finished: impl Fn(u32) -> bool) -> Option<&PartitionGroup> {
+        let unfinished =
+            |group: &PartitionGroup| group.consumers.iter().filter(|&&subtask| !is_finished(subtask)).count();
+        self.groups.iter().find(|group| group.unfinished as usize != unfinished(group))
+    }
+
     pub fn of_subtask(&self, subtask: u32) -> Option<&PartitionGroup> {
         let group = *self.group_of.get(subtask as usize)?;
         self.groups.get(group?)

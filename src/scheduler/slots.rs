@@ -8,35 +8,52 @@ use crate::ids::ProcessId;
 
 #[derive(Debug, Default)]
 pub struct SlotPool {
-    /// Free slots by TaskManager.
-    free: BTreeMap<ProcessId, u32>,
+    slots: BTreeMap<ProcessId, Slots>,
     /// The same TaskManagers in the order in which they are chosen.
     order: BTreeSet<(Reverse<u32>, ProcessId)>,
+}
+
+/// Of one TaskManager.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slots {
+    pub free: u32,
+    pub total: u32,
 }
 
 impl SlotPool {
     pub fn add(&mut self, task_manager: ProcessId, slots: u32) {
         self.remove(task_manager);
-        self.free.insert(task_manager, slots);
-        self.order.insert((Reverse(slots), task_manager));
+        self.set(task_manager, Slots { free: slots, total: slots });
     }
 
     pub fn remove(&mut self, task_manager: ProcessId) {
-        if let Some(free) = self.free.remove(&task_manager) {
+        if let Some(Slots { free, .. }) = self.slots.remove(&task_manager) {
             self.order.remove(&(Reverse(free), task_manager));
         }
     }
 
     pub fn take(&mut self) -> Option<ProcessId> {
-        let &(Reverse(free), task_manager) = self.order.first()?;
-        self.add(task_manager, free.checked_sub(1)?);
+        let &(_, task_manager) = self.order.first()?;
+        let slots = *self.slots.get(&task_manager)?;
+        self.set(task_manager, Slots { free: slots.free.checked_sub(1)?, ..slots });
         Some(task_manager)
     }
 
     pub fn give_back(&mut self, task_manager: ProcessId) {
-        if let Some(&free) = self.free.get(&task_manager) {
-            self.add(task_manager, free + 1);
+        if let Some(&slots) = self.slots.get(&task_manager) {
+            self.set(task_manager, Slots { free: slots.free + 1, ..slots });
         }
+    }
+
+    pub fn all(&self) -> impl Iterator<Item = (ProcessId, Slots)> {
+        self.slots.iter().map(|(&task_manager, &slots)| (task_manager, slots))
+    }
+
+    fn set(&mut self, task_manager: ProcessId, slots: Slots) {
+        if let Some(before) = self.slots.insert(task_manager, slots) {
+            self.order.remove(&(Reverse(before.free), task_manager));
+        }
+        self.order.insert((Reverse(slots.free), task_manager));
     }
 }
 

@@ -452,4 +452,13 @@ impl Actor for TaskExecutor {
             }
         }
     }
+
+    fn contradiction(&self) -> Option<String> {
+        let (running, slots) = (self.tasks.count(), self.slots);
+        if running > slots {
+            return Some(format!("{running} tasks run in {slots} slots"));
+        }
+        let both = self.tasks.runs_and_ended()?;
+        Some(format!("{both} runs and has ended"))
+    }
 }

@@ -36,6 +36,11 @@ impl Tasks {
         self.running.contains_key(&attempt)
     }
 
+    /// An attempt that counts as running and as ended, if there is one.
+    pub fn runs_and_ended(&self) -> Option<ExecutionAttemptId> {
+        self.running.keys().copied().find(|attempt| self.ended.contains_key(attempt))
+    }
+
     pub fn running(&self) -> Vec<ExecutionAttemptId> {
         self.running.keys().copied().collect()
     }

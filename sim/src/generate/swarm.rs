@@ -91,6 +91,7 @@ fn one(seed: u64, profile: Profile, program: &Arc<Program>) -> Judged {
             RunEnd::Canceled => "cancelled",
             RunEnd::Stuck { .. } => "stuck",
             RunEnd::Panicked { .. } => "panicked",
+            RunEnd::Contradicted { .. } => "contradicted",
         };
         let violation = violation.map(|violation| violation.to_string());
         Ok(Judged { violation, vacuous, seen, end, hash: outcome.hash })

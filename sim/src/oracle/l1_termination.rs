@@ -25,6 +25,7 @@ use crate::trace::{RunEnd, RunOutcome, TraceKind};
 pub fn check(history: &History) -> Result<(), Violation> {
     let message = match &history.outcome.ended {
         RunEnd::Panicked { process, actor, message } => format!("{process}:{actor} panicked: {message}"),
+        RunEnd::Contradicted { .. } => return Ok(()), // S16
         _ if history.patience.profile == Profile::Hostile => return Ok(()),
         RunEnd::Finished => return in_time(history),
         RunEnd::Canceled if !history.cancels.is_empty() => return in_time(history),

@@ -45,6 +45,7 @@ mod s12_terminal;
 mod s13_attempts;
 mod s14_clean_start;
 mod s15_foreign;
+mod s16_state;
 mod s1_output;
 mod s2_splits;
 mod s3_attempts;

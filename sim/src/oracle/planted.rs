@@ -94,6 +94,11 @@ pub fn story(oracle: &str) -> Story {
             story = Story::finished();
             story.harm("the file another-cluster/job-result of another cluster is gone");
         }
+        "S16" => {
+            let (process, actor) = (ProcessId::JOB_MANAGER, ActorId::Master);
+            story = Story::finished();
+            story.end(RunEnd::Contradicted { process, actor, message: "no slot is free".to_owned() });
+        }
         "E1" => {
             story = until_first_sink();
             let kept = [attempt(0, 0, 1, 1), attempt(0, 1, 1, 1), attempt(1, 0, 1, 1)];

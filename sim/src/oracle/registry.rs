@@ -8,7 +8,7 @@ use super::{
     History, Violation, e1_rerun, e2_rerun, l1_termination, l2_reconciling, l3_progress, l4_leftovers,
     l5_store, l6_cancel, l7_claimed, p1_records, p2_empty, p3_sorted, p4_user_failure, s1_output, s2_splits,
     s3_attempts, s4_ranges, s5_stable_decisions, s6_recovered, s7_kept, s8_cut, s9_fencing, s10_complete,
-    s11_release, s12_terminal, s13_attempts, s14_clean_start, s15_foreign,
+    s11_release, s12_terminal, s13_attempts, s14_clean_start, s15_foreign, s16_state,
 };
 use crate::reference::Reference;
 use crate::scenario::Profile;
@@ -76,6 +76,7 @@ macro_rules! oracle {
 
 /// Causes before effects: of violations by the same event the first of these is named.
 pub static ORACLES: &[Oracle] = &[
+    oracle!("S16", s16_state, History, "the state of the actor that handled the last event"),
     oracle!("S9", s9_fencing, History, "decisions with their tokens"),
     oracle!("S13", s13_attempts, History, "deployments and starts"),
     oracle!("S12", s12_terminal, History, "decisions, ends, deletions of log files"),
@@ -143,10 +144,10 @@ mod tests {
     use crate::oracle::planted::story;
     use crate::oracle::testing::{Story, test_reference, with_history};
 
-    /// All that the protocol's page names.
-    const ALL: [&str; 28] = [
-        "S1", "S2", "S3", "S4", "S5", "S6", "S7", "S8", "S9", "S10", "S11", "S12", "S13", "S14", "S15", "E1",
-        "E2", "L1", "L2", "L3", "L4", "L5", "L6", "L7", "P1", "P2", "P3", "P4",
+    /// All that the protocol's page names, and one of the testbed's own.
+    const ALL: [&str; 29] = [
+        "S1", "S2", "S3", "S4", "S5", "S6", "S7", "S8", "S9", "S10", "S11", "S12", "S13", "S14", "S15",
+        "S16", "E1", "E2", "L1", "L2", "L3", "L4", "L5", "L6", "L7", "P1", "P2", "P3", "P4",
     ];
 
     fn judged(story: &Story) -> Result<(), Violation> {

@@ -149,6 +149,13 @@ impl Process {
             self.panicked(id, &*panic);
             return Fate::Dead;
         }
+        // What changes a state that matters says so by an effect. A large job that is measured is not looked at.
+        let is_asked = !outbox.effects().is_empty() && !self.shared.options.profile;
+        if let Some(message) = is_asked.then(|| slot.actor.contradiction()).flatten() {
+            let end = RunEnd::Contradicted { process, actor: id, message };
+            self.shared.world().stop(end);
+            return Fate::Dead;
+        }
         let place = Place { actor: id, event: slot.events, effect: 0, time: now, run_event };
         let fate = self.leave(place, false, outbox.drain());
         self.outbox = outbox;

@@ -88,9 +88,9 @@ impl World {
         }
     }
 
-    /// The run is over at once. What ended first stays, but a panic is never hidden by the job's end.
+    /// The run is over at once. What ended first stays, but what an actor gets wrong is never hidden by the job's end.
     pub fn stop(&mut self, end: RunEnd) {
-        if self.ended.is_none() || matches!(end, RunEnd::Panicked { .. }) {
+        if self.ended.is_none() || matches!(end, RunEnd::Panicked { .. } | RunEnd::Contradicted { .. }) {
             self.ended = Some(end);
         }
         self.settle_until = self.now;

@@ -59,6 +59,14 @@ impl Queue {
         self.0.back().map_or(0, |batch| batch.bytes.len())
     }
 
+    /// Whether all batches but the last end a file, and events are in their order.
+    pub(super) fn is_sound(&self) -> bool {
+        let ended = self.0.iter().rev().skip(1).all(|batch| batch.cut);
+        let filled: Vec<u64> =
+            self.0.iter().filter(|batch| !batch.bytes.is_empty()).map(|batch| batch.last).collect();
+        ended && filled.is_sorted_by(|a, b| a < b)
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -54,6 +54,7 @@ impl Fixture {
         while let Some(event) = events.pop() {
             let mut out = Outbox::new();
             self.writer.handle(NOW, event, &mut out);
+            assert_eq!(self.writer.contradiction(), None);
             for effect in out.take() {
                 match effect {
                     Effect::Disk { op, action, .. } => {

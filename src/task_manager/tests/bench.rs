@@ -86,6 +86,7 @@ impl Bench {
     pub fn event(&mut self, event: Event) -> Vec<Effect> {
         let mut out = Outbox::new();
         self.executor.handle(self.now, event, &mut out);
+        assert_eq!(self.executor.contradiction(), None);
         let mut effects = out.take();
         effects.retain(|effect| match effect {
             Effect::SetTimer { timer, at } => {
