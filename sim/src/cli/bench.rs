@@ -11,6 +11,7 @@ use revenant::ids::ProcessId;
 use super::out::say;
 use super::{CliResult, load, options};
 use crate::oracle::Judge;
+use crate::run::Collect;
 use crate::scenario::Fault;
 
 /// Crash-and-recover runs on one core, each judged by all oracles: each crashes the JobManager at
@@ -18,7 +19,7 @@ use crate::scenario::Fault;
 pub fn bench(file: &Path, seconds: u64, program: &Arc<Program>) -> CliResult {
     let scenario = load(file, program)?;
     let mut collecting = options();
-    collecting.collect_points = Some(ProcessId::JOB_MANAGER);
+    collecting.collect = Collect::Of(ProcessId::JOB_MANAGER);
     let points = crate::run::run(&scenario, program, &collecting).detail.points;
     if points.is_empty() {
         return Err("the JobManager passes no crash point in this scenario".to_owned().into());

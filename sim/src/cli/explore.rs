@@ -4,13 +4,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use clap::Args;
 use clap::builder::RangedU64ValueParser;
+use clap::{Args, ValueEnum};
 use revenant::api::Program;
 use revenant::planted::PlantedBug;
 
 use super::{CliResult, load, out};
-use crate::explore::{ExploreOptions, Pairs, explore, parse_bug};
+use crate::explore::{Blow, ExploreOptions, Pairs, explore, parse_bug};
 
 #[derive(Args)]
 pub struct ExploreArgs {
@@ -24,6 +24,9 @@ pub struct ExploreArgs {
     /// Give the engine a planted bug, which the exploration must notice.
     #[arg(long, value_parser = parse_bug)]
     bug: Option<PlantedBug>,
+    /// What happens at each point.
+    #[arg(long, value_enum, default_value_t = ExploreAction::Crash)]
+    action: ExploreAction,
     /// The crash takes the JobManager's machine, with what was not synced.
     #[arg(long)]
     machine: bool,
@@ -33,9 +36,31 @@ pub struct ExploreArgs {
     /// Explore so many schedules, those of this seed and of the following ones.
     #[arg(long, default_value_t = 1, value_parser = super::seeds())]
     seeds: u64,
-    /// Crash the JobManager twice in each run: at all pairs of points, or at so many drawn uniformly.
+    /// Do it twice in each run: at all pairs of points, or at so many drawn uniformly.
     #[arg(long, value_name = "all|N", value_parser = parse_pairs, conflicts_with = "limit")]
     pairs: Option<Pairs>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum ExploreAction {
+    /// The JobManager that passes the point dies.
+    Crash,
+    /// A standby leads from then on, and the old leader is told.
+    ChangeLeader,
+    /// A standby leads from then on, and the old leader is not told: for a while there are two.
+    ChangeLeaderWithoutNotice,
+}
+
+fn blow(action: ExploreAction, machine: bool) -> Result<Blow, String> {
+    let notice = match action {
+        ExploreAction::Crash => return Ok(Blow::Crash { machine }),
+        ExploreAction::ChangeLeader => true,
+        ExploreAction::ChangeLeaderWithoutNotice => false,
+    };
+    if machine {
+        return Err("--machine is for crashes: a leader that is replaced keeps its machine".to_owned());
+    }
+    Ok(Blow::ChangeLeader { notice })
 }
 
 fn parse_pairs(text: &str) -> Result<Pairs, String> {
@@ -52,8 +77,9 @@ fn parse_pairs(text: &str) -> Result<Pairs, String> {
 
 pub fn run(args: ExploreArgs, program: &Arc<Program>) -> CliResult {
     let scenario = load(&args.file, program)?;
-    let ExploreArgs { file, threads, limit, bug, machine, seed, seeds, pairs } = args;
-    let options = ExploreOptions { file, threads, limit, bug, machine, seed, seeds, pairs };
+    let ExploreArgs { file, threads, limit, bug, action, machine, seed, seeds, pairs } = args;
+    let blow = blow(action, machine)?;
+    let options = ExploreOptions { file, threads, limit, bug, blow, seed, seeds, pairs };
     let report = explore(&scenario, program, &options)?;
     out::write(format_args!("{report}"))?;
     Ok(if report.is_as_expected() { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -44,7 +44,7 @@ enum Command {
         #[arg(long, default_value = "job-manager")]
         process: ProcessId,
     },
-    /// Crash the JobManager at every point of the crash-free schedule, one run each, and judge it.
+    /// Crash the JobManager, or change the leader, at every point of the crash-free schedule, one run each, and judge it.
     Explore(explore::ExploreArgs),
     /// Run seeds twice in different processes and compare every event.
     Determinism(determinism::DeterminismArgs),
@@ -76,15 +76,28 @@ enum Command {
     Hashes(determinism::HashesArgs),
 }
 
+/// What an exploration did, to do it again.
 #[derive(Args)]
-struct RunArgs {
-    file: PathBuf,
+struct BlowArgs {
     /// Crash at this point, as `points` lists them. May be given several times.
     #[arg(long)]
     crash: Vec<CrashPoint>,
     /// The crash takes the machine, with what was not synced.
     #[arg(long, requires = "crash")]
     machine: bool,
+    /// Make a standby the leader at this point. May be given several times.
+    #[arg(long)]
+    change_leader: Vec<CrashPoint>,
+    /// The old leader is not told that it is replaced.
+    #[arg(long, requires = "change_leader")]
+    without_notice: bool,
+}
+
+#[derive(Args)]
+struct RunArgs {
+    file: PathBuf,
+    #[command(flatten)]
+    blows: BlowArgs,
     /// In place of the scenario's.
     #[arg(long)]
     seed: Option<u64>,

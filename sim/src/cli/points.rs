@@ -9,12 +9,13 @@ use revenant::ids::ProcessId;
 
 use super::out::say;
 use super::{CliResult, load, options};
+use crate::run::Collect;
 
 pub fn points(file: &Path, process: ProcessId, program: &Arc<Program>) -> CliResult {
     let scenario = load(file, program)?;
     scenario.check_process(process)?;
     let mut options = options();
-    options.collect_points = Some(process);
+    options.collect = Collect::Of(process);
     let outcome = crate::run::run(&scenario, program, &options);
     for point in &outcome.detail.points {
         let names: Vec<String> = point.names.iter().map(ToString::to_string).collect();

@@ -9,10 +9,12 @@ use revenant::ids::ExecutionVertexId;
 use revenant::note::Note;
 
 use super::out::{Stop, say};
-use super::{CliResult, RunArgs, load, options};
+use super::{BlowArgs, CliResult, RunArgs, load, options};
 use crate::digest::output_digest;
+use crate::explore::Blow;
 use crate::oracle::{Judge, Verdict};
-use crate::scenario::{Fault, Outcome, Profile, Scenario};
+use crate::point::CrashPoint;
+use crate::scenario::{Outcome, Profile, Scenario};
 use crate::trace::{RunEnd, RunOutcome, TraceEvent, TraceKind};
 
 pub fn run(args: &RunArgs, program: &Arc<Program>) -> CliResult {
@@ -22,12 +24,19 @@ pub fn run(args: &RunArgs, program: &Arc<Program>) -> CliResult {
         scenario.schedule.seed = seed;
     }
     let own_faults = scenario.faults.len();
-    for (index, point) in args.crash.iter().enumerate() {
-        if args.crash[..index].contains(point) {
+    let BlowArgs { crash, machine, change_leader, without_notice } = &args.blows;
+    for (index, point) in crash.iter().enumerate() {
+        if crash[..index].contains(point) {
             return Err(format!("--crash {point} is given twice: an incarnation dies only once").into());
         }
         scenario.check_point(point)?;
-        scenario.faults.push(Fault::crash_at(point.clone(), args.machine));
+        scenario.faults.push(Blow::Crash { machine: *machine }.at(point.clone()));
+    }
+    for point in change_leader {
+        scenario.check_point(point)?;
+        let fault = Blow::ChangeLeader { notice: !without_notice }.at(point.clone());
+        scenario.check_action(&fault)?;
+        scenario.faults.push(fault);
     }
     if args.bug.is_some() {
         scenario.planted_bug = args.bug;
@@ -35,7 +44,8 @@ pub fn run(args: &RunArgs, program: &Arc<Program>) -> CliResult {
     let mut options = options();
     options.codec = args.codec;
     let outcome = crate::run::run(&scenario, program, &options);
-    let missed = outcome.vacuous.iter().find_map(|fault| args.crash.get(fault.checked_sub(own_faults)?));
+    let points: Vec<&CrashPoint> = crash.iter().chain(change_leader).collect();
+    let missed = outcome.vacuous.iter().find_map(|fault| points.get(fault.checked_sub(own_faults)?));
     if let Some(point) = missed {
         let file = args.file.display();
         let process = point.process;

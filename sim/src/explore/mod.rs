@@ -1,7 +1,8 @@
 //! Exploration: the crash-free run of a scenario, then one run for every crash point that its
-//! JobManager passes, each judged by all oracles; the same for each further seed. Exhaustive for
-//! these schedules, and for one crash a run; or, with pairs, for two: the second at a point that the
-//! next incarnation passes, also while it recovers. Decides nothing about what is right: that is the oracles' and the reference's.
+//! JobManagers pass, with a crash or a change of the leader there, each judged by all oracles; the same
+//! for each further seed. Exhaustive for these schedules, and for one such blow a run; or, with pairs, for
+//! two: the second at a point that is passed after the first, also while the next leader recovers. Decides
+//! nothing about what is right: that is the oracles' and the reference's.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -10,20 +11,21 @@ use std::time::Instant;
 
 use revenant::actor::Time;
 use revenant::api::Program;
-use revenant::ids::ProcessId;
 use revenant::planted::PlantedBug;
 
 use crate::oracle::{Judge, Violation};
 use crate::point::CrashPoint;
-use crate::run::{RunOptions, run};
-use crate::scenario::{Fault, Scenario};
+use crate::run::{Collect, RunOptions, run};
+use crate::scenario::Scenario;
 
+mod blow;
 mod pairs;
 mod pool;
 mod progress;
 mod report;
 mod survey;
 
+pub use blow::Blow;
 pub use pool::{available_threads, map};
 pub(crate) use progress::bar;
 pub use report::{Classes, Failure, Report, Spread};
@@ -39,17 +41,17 @@ pub struct ExploreOptions {
     pub limit: Option<usize>,
     /// A bug that the engine is given, to see whether it is seen.
     pub bug: Option<PlantedBug>,
-    /// The crash takes the JobManager's machine, with what was not synced.
-    pub machine: bool,
+    /// What happens at each point.
+    pub blow: Blow,
     /// In place of the scenario's.
     pub seed: Option<u64>,
     /// How many schedules: those of this and the following seeds. 0 counts as 1.
     pub seeds: u64,
-    /// The JobManager crashes twice.
+    /// It happens twice in each run.
     pub pairs: Option<Pairs>,
 }
 
-/// Which pairs of crash points are tried.
+/// Which pairs of points are tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pairs {
     All,
@@ -60,7 +62,7 @@ pub enum Pairs {
 /// One run of an exploration.
 struct Case<'a> {
     schedule: &'a Schedule,
-    crashes: Vec<CrashPoint>,
+    points: Vec<CrashPoint>,
 }
 
 /// The schedule of one seed: its crash-free run.
@@ -87,6 +89,10 @@ pub fn explore(
     let last =
         first.checked_add(seeds - 1).ok_or_else(|| format!("there are no {seeds} seeds from {first}"))?;
     let judge = Judge::new(&scenario, program)?;
+    let blow = options.blow;
+    if blow.needs_standby() && scenario.cluster.job_managers == 1 {
+        return Err(format!("{blow}: nobody stands by; set job-managers = 2 in [cluster]"));
+    }
     let threads = options.threads.unwrap_or_else(available_threads);
 
     let schedules = map(
@@ -96,11 +102,11 @@ pub fn explore(
         |_| (),
     );
     let sound = schedules.iter().filter(|schedule| schedule.broken.is_none());
-    let single = |schedule| move |point: &CrashPoint| Case { schedule, crashes: vec![point.clone()] };
+    let single = |schedule| move |point: &CrashPoint| Case { schedule, points: vec![point.clone()] };
     let mut all: Vec<Case> =
         sound.flat_map(|schedule| schedule.points.iter().map(single(schedule))).collect();
     if options.pairs.is_some() {
-        all = pairs::of(&all, program, threads, options.machine);
+        all = pairs::of(&all, program, threads, blow);
     }
     let chosen = match options.pairs {
         Some(Pairs::Drawn(count)) => pairs::drawn(all.len(), count, first),
@@ -111,8 +117,8 @@ pub fn explore(
     let bar = bar(chosen.len());
     let begin = Instant::now();
     let work = |index: usize| {
-        let crashing = chosen[index].scenario(options.machine);
-        let run = |codec| run(&crashing, program, &RunOptions { codec, ..RunOptions::default() });
+        let struck = chosen[index].scenario(blow);
+        let run = |codec| run(&struck, program, &RunOptions { codec, ..RunOptions::default() });
         survey::survey(index, run, |outcome| judge.judge(outcome))
     };
     let surveyed = map(chosen.len(), threads, work, |_| bar.inc(1));
@@ -122,7 +128,7 @@ pub fn explore(
     let mut report = Report::of(
         &surveyed,
         |index| chosen[index].schedule.end,
-        |index| replay(options, chosen[index].schedule.seed(), &chosen[index].crashes),
+        |index| replay(options, chosen[index].schedule.seed(), &chosen[index].points),
     );
     let broken = schedules.iter().filter_map(|schedule| {
         let violation = schedule.broken.as_ref()?;
@@ -137,13 +143,13 @@ pub fn explore(
         [one] => format!("of seed {first}, crash-free run of hash {:016x}", one.hash),
         _ => format!("of seeds {first} to {last}"),
     };
-    Ok(Report { schedule, points: all.len(), pairs: options.pairs.is_some(), took, threads, ..report })
+    Ok(Report { schedule, blow, points: all.len(), pairs: options.pairs.is_some(), took, threads, ..report })
 }
 
 impl Case<'_> {
-    fn scenario(&self, machine: bool) -> Scenario {
+    fn scenario(&self, blow: Blow) -> Scenario {
         let mut scenario = self.schedule.scenario.clone();
-        scenario.faults.extend(self.crashes.iter().map(|point| Fault::crash_at(point.clone(), machine)));
+        scenario.faults.extend(self.points.iter().map(|point| blow.at(point.clone())));
         scenario
     }
 }
@@ -152,7 +158,7 @@ impl Schedule {
     fn new(scenario: &Scenario, seed: u64, program: &Arc<Program>, judge: &Judge) -> Self {
         let mut scenario = scenario.clone();
         scenario.schedule.seed = seed;
-        let collecting = RunOptions { collect_points: Some(ProcessId::JOB_MANAGER), ..RunOptions::default() };
+        let collecting = RunOptions { collect: Collect::JobManagers, ..RunOptions::default() };
         let base = run(&scenario, program, &collecting);
         let broken = judge.judge(&base).err();
         let points = base.detail.points.into_iter().map(|found| found.point).collect();
@@ -171,16 +177,16 @@ fn evenly(count: usize, limit: Option<usize>) -> Vec<usize> {
 }
 
 /// The command line of the run: with every option that makes it another run than the file's.
-fn replay(options: &ExploreOptions, seed: u64, crashes: &[CrashPoint]) -> String {
+fn replay(options: &ExploreOptions, seed: u64, points: &[CrashPoint]) -> String {
     let mut line = format!("cargo sim run {}", options.file.display());
     if options.seed.is_some() || options.seeds > 1 {
         let _ = write!(line, " --seed {seed}");
     }
-    for point in crashes {
-        let _ = write!(line, " --crash {point}");
+    for point in points {
+        let _ = write!(line, " {} {point}", options.blow.option());
     }
-    if options.machine && !crashes.is_empty() {
-        line.push_str(" --machine");
+    if let Some(switch) = options.blow.switch().filter(|_| !points.is_empty()) {
+        let _ = write!(line, " {switch}");
     }
     if let Some(bug) = options.bug {
         let _ = write!(line, " --bug {}", bug_name(bug));
@@ -234,7 +240,7 @@ mod tests {
         assert_eq!(replay(&options, 9, &[]), line);
         options.seeds = 1;
         options.seed = Some(9);
-        options.machine = true;
+        options.blow = Blow::Crash { machine: true };
         assert_eq!(replay(&options, 9, &[]), line);
         let line = format!("{line} --crash job-manager/1:master@57.1 --machine");
         assert_eq!(of_seed_9(&options), line);
@@ -246,6 +252,10 @@ mod tests {
         assert!(
             twice.ends_with("--crash job-manager/1:master@57.1 --crash job-manager/2:writer@3.0 --machine")
         );
+        options.blow = Blow::ChangeLeader { notice: true };
+        assert!(of_seed_9(&options).ends_with(" --change-leader job-manager/1:master@57.1"));
+        options.blow = Blow::ChangeLeader { notice: false };
+        assert!(of_seed_9(&options).ends_with(" --change-leader job-manager/1:master@57.1 --without-notice"));
     }
 
     #[test]

@@ -1,39 +1,38 @@
-//! Two crashes in one run: the second at a point that an incarnation after the first crash passes.
-//! Which points those are depends on the first crash, so it takes one run to list them.
+//! Two blows in one run: the second at a point that is passed after the first. Which points those are
+//! depends on the first, so it takes one run to list them.
 
 use std::sync::Arc;
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use revenant::api::Program;
-use revenant::ids::ProcessId;
 
-use super::{Case, pool, progress};
+use super::{Blow, Case, pool, progress};
 use crate::point::CrashPoint;
-use crate::run::{RunOptions, run};
+use crate::run::{Collect, RunOptions, run};
 
-/// All pairs that begin with the crash of one of these cases, in order.
-pub fn of<'a>(singles: &[Case<'a>], program: &Arc<Program>, threads: usize, machine: bool) -> Vec<Case<'a>> {
+/// All pairs that begin with one of these cases, in order.
+pub fn of<'a>(singles: &[Case<'a>], program: &Arc<Program>, threads: usize, blow: Blow) -> Vec<Case<'a>> {
     let bar = progress::bar(singles.len());
-    let list = |index: usize| second_points(&singles[index], program, machine);
+    let list = |index: usize| second_points(&singles[index], program, blow);
     let seconds = pool::map(singles.len(), threads, list, |_| bar.inc(1));
     bar.finish_and_clear();
     let pairs = singles.iter().zip(seconds).flat_map(|(single, seconds)| {
         seconds.into_iter().map(|second| {
-            let mut crashes = single.crashes.clone();
-            crashes.push(second);
-            Case { schedule: single.schedule, crashes }
+            let mut points = single.points.clone();
+            points.push(second);
+            Case { schedule: single.schedule, points }
         })
     });
     pairs.collect()
 }
 
-fn second_points(single: &Case<'_>, program: &Arc<Program>, machine: bool) -> Vec<CrashPoint> {
-    let collecting = RunOptions { collect_points: Some(ProcessId::JOB_MANAGER), ..RunOptions::default() };
-    let outcome = run(&single.scenario(machine), program, &collecting);
-    let crashed = single.crashes.iter().map(|point| point.incarnation).max().unwrap_or(0);
+fn second_points(single: &Case<'_>, program: &Arc<Program>, blow: Blow) -> Vec<CrashPoint> {
+    let collecting = RunOptions { collect: Collect::JobManagers, ..RunOptions::default() };
+    let outcome = run(&single.scenario(blow), program, &collecting);
     let points = outcome.detail.points.into_iter().map(|found| found.point);
-    points.filter(|point| point.incarnation > crashed).collect()
+    let first = single.points.last();
+    points.skip_while(|point| Some(point) != first).skip(1).collect()
 }
 
 /// `count` of the indices below `total`, drawn uniformly without repetition, rising.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use revenant::actor::Time;
 
+use super::Blow;
 use super::survey::{Finding, Surveyed};
 use crate::oracle::FinishClass;
 
@@ -53,8 +54,10 @@ pub struct Classes {
 pub struct Report {
     /// The schedule whose points these are.
     pub schedule: String,
+    /// What happens at each point.
+    pub blow: Blow,
     pub points: usize,
-    /// Each is a pair of points: the JobManager crashes twice.
+    /// Each is a pair of points: it happens twice.
     pub pairs: bool,
     /// Fewer than the schedule has, if a limit was set.
     pub tried: usize,
@@ -146,6 +149,9 @@ impl fmt::Display for Report {
             writeln!(f, "The run without a crash fails already: {message}\n")?;
         }
         writeln!(f, "schedule    {}", self.schedule)?;
+        if self.blow != Blow::default() {
+            writeln!(f, "action      {}", self.blow)?;
+        }
         let what = if self.pairs { "pairs       " } else { "points      " };
         if self.tried < self.points {
             let how = if self.pairs { "drawn" } else { "limited" };

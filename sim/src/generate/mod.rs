@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use revenant::api::Program;
 
-use crate::run::{RunOptions, run};
+use crate::run::{Collect, RunOptions, run};
 use crate::scenario::{Expect, Outcome, Profile, Scenario, Schedule};
 use crate::trace::{RunEnd, RunOutcome};
 
@@ -49,7 +49,7 @@ const PRUNES: usize = 4;
 /// The scenario of a seed. An error is a defect of the generator.
 pub fn generate(seed: u64, profile: Profile, program: &Arc<Program>) -> Result<Generated, String> {
     let mut scenario = calm(seed, profile, program)?;
-    let options = RunOptions { collect_all_points: true, keep_messages: true, ..RunOptions::default() };
+    let options = RunOptions { collect: Collect::All, keep_messages: true, ..RunOptions::default() };
     let go = |scenario: &Scenario| run(scenario, program, &options);
     let mut outcome = go(&scenario);
     let mut kinds: Vec<&'static str> = Vec::new();

@@ -23,6 +23,7 @@ use super::Verdict;
 use super::history::{History, Leader, reads};
 use super::log::{Bytes, LogState};
 use super::missed::Missed;
+use crate::trace::{TraceEvent, TraceKind};
 
 /// How many subtasks were finished at a crash, by what the crash left of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -226,11 +227,18 @@ pub fn verdict(history: &History) -> Verdict {
             .map(|leader| Loss::of(history, leader).must_keep.len() as u32)
             .sum(),
         crashes: history.crashes.len() as u32,
-        finishes: history.crashes.first().map_or_else(Finishes::default, |&crash| finishes(history, crash)),
+        finishes: first_blow(history).map_or_else(Finishes::default, |at| finishes(history, at)),
     }
 }
 
-/// What was finished when the JobManager crashed at this trace index.
+/// Where a leader crashed or leadership was taken first.
+fn first_blow(history: &History) -> Option<usize> {
+    let taken = |event: &TraceEvent| matches!(event.what, TraceKind::HaFault(_));
+    let taken = history.outcome.trace.iter().position(taken);
+    history.crashes.first().copied().into_iter().chain(taken).min()
+}
+
+/// What was finished when the JobManager crashed or was replaced at this trace index.
 fn finishes(history: &History, crash: usize) -> Finishes {
     let mut finishes = Finishes::default();
     let state = history.log.state(crash, Bytes::Durable);

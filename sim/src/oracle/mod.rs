@@ -91,7 +91,7 @@ pub struct Verdict {
     pub kept: u32,
     /// Crashes of the JobManager that took effect.
     pub crashes: u32,
-    /// What was finished at the first of them.
+    /// What was finished at the first of them, or when leadership was taken first.
     pub finishes: Finishes,
 }
 

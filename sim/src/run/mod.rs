@@ -70,10 +70,29 @@ pub struct RunOptions {
     pub keep_messages: bool,
     /// Measures what handling each kind of event takes.
     pub profile: bool,
-    /// Collects the crash points of this process.
-    pub collect_points: Option<ProcessId>,
-    /// Collects those of all processes.
-    pub collect_all_points: bool,
+    pub collect: Collect,
+}
+
+/// Whose crash points are collected.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Collect {
+    #[default]
+    Nothing,
+    Of(ProcessId),
+    /// Of every JobManager, leader or standby.
+    JobManagers,
+    All,
+}
+
+impl Collect {
+    fn includes(self, process: ProcessId) -> bool {
+        match self {
+            Self::Nothing => false,
+            Self::Of(one) => one == process,
+            Self::JobManagers => matches!(process, ProcessId::JobManager(_)),
+            Self::All => true,
+        }
+    }
 }
 
 /// Executes the scenario. The program must know the scenario's job.

@@ -63,8 +63,7 @@ impl Process {
     fn boot(shared: Arc<Shared>, index: ProcessIndex) -> Option<Self> {
         let (boot, incarnation) = shared.boot_record(index);
         let made = catch_unwind(AssertUnwindSafe(|| (shared.engine().actors)(&boot, &shared.program)));
-        let options = &shared.options;
-        let collect = options.collect_all_points || options.collect_points == Some(boot.process);
+        let collect = shared.options.collect.includes(boot.process);
         let points = Points::new(boot.process, incarnation, &shared.scenario.faults, collect);
         let mut process = Self {
             shared,

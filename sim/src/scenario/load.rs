@@ -179,7 +179,7 @@ impl Scenario {
         point.check_actor()
     }
 
-    fn check_action(&self, fault: &Fault) -> Result<(), String> {
+    pub(crate) fn check_action(&self, fault: &Fault) -> Result<(), String> {
         if let Some(process) = fault.action.process() {
             self.check_process(process)?;
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use revenant::ids::ProcessId;
 use revenant_sim::point::{CrashPoint, PointAt};
-use revenant_sim::run::run;
+use revenant_sim::run::{Collect, run};
 use revenant_sim::scenario::{Action, Fault, RestartAfter, Scenario, Trigger};
 use revenant_sim::trace::{FoundPoint, RunEnd, RunOutcome, TraceKind};
 
@@ -12,7 +12,7 @@ use crate::toy::{options, program, scenario};
 
 fn points(scenario: &Scenario, process: ProcessId) -> Vec<FoundPoint> {
     let mut options = options();
-    options.collect_points = Some(process);
+    options.collect = Collect::Of(process);
     run(scenario, &program(), &options).detail.points
 }
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use revenant::ids::ProcessId;
-use revenant_sim::run::run;
+use revenant_sim::run::{Collect, run};
 use revenant_sim::trace::{RunEnd, RunOutcome};
 
 use crate::toy::{options, program, scenario};
@@ -55,7 +55,7 @@ fn watching_a_run_does_not_change_it_and_the_log_bears_simulated_time() {
     let quiet = run(&scenario, &program(), &options());
     let mut watched = options();
     (watched.keep_text, watched.keep_chain) = (true, true);
-    watched.collect_points = Some(ProcessId::JOB_MANAGER);
+    watched.collect = Collect::Of(ProcessId::JOB_MANAGER);
     // With a single dispatcher, tracing asks the default of whichever thread meets a callsite first,
     // and the threads of other tests have none.
     let _second = tracing::Dispatch::new(tracing_subscriber::registry());

@@ -4,7 +4,7 @@
 use revenant::actor::Time;
 use revenant::ids::ProcessId;
 use revenant::note::Note;
-use revenant_sim::run::run;
+use revenant_sim::run::{Collect, run};
 use revenant_sim::scenario::Scenario;
 use revenant_sim::trace::{RunEnd, RunOutcome, TraceEvent, TraceKind};
 
@@ -38,7 +38,7 @@ fn seconds(time: Time) -> f64 {
 #[test]
 fn a_paused_process_handles_nothing_until_it_goes_on_and_misses_nothing() {
     let mut options = options();
-    options.collect_points = Some(ProcessId::JOB_MANAGER);
+    options.collect = Collect::Of(ProcessId::JOB_MANAGER);
     let calm = scenario("");
     let points = run(&calm, &program(), &options).detail.points;
     let clean = watched(&calm);

@@ -6,25 +6,26 @@
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use revenant_sim::explore::{ExploreOptions, Report, explore};
+use revenant_sim::explore::{Blow, ExploreOptions, Report, explore};
 use revenant_sim::scenario::{Outcome, Scenario};
 
-use super::{LINEITEM, explored, program, scenario_files};
+use super::{LINEITEM, explored, program, scenario, scenario_files};
 
 /// What these are about is what a machine's death leaves of the log.
 const MACHINE_DIES: [&str; 1] = ["lineitem-local-log.toml"];
+
+const STANDBY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../scenarios/standby.toml");
 
 fn variable<T: FromStr>(name: &str) -> Option<T> {
     let value = std::env::var(name).ok()?;
     Some(value.parse().unwrap_or_else(|_| panic!("{name} is '{value}', which is not a number")))
 }
 
-fn explored_file(file: &Path) -> Report {
+fn explored_file(file: &Path, blow: Blow) -> Report {
     let scenario = Scenario::load(file, &program()).unwrap_or_else(|error| panic!("{error}"));
-    let name = file.file_name().and_then(|name| name.to_str()).expect("a plain name");
     let options = ExploreOptions {
-        file: PathBuf::from("scenarios").join(name),
-        machine: MACHINE_DIES.contains(&name),
+        file: PathBuf::from("scenarios").join(name(file)),
+        blow,
         seed: variable("MADSIM_TEST_SEED"),
         seeds: variable("MADSIM_TEST_NUM").unwrap_or(1),
         ..ExploreOptions::default()
@@ -32,10 +33,14 @@ fn explored_file(file: &Path) -> Report {
     explore(&scenario, &program(), &options).expect("the job has a reference")
 }
 
+fn name(file: &Path) -> &str {
+    file.file_name().and_then(|name| name.to_str()).expect("a plain name")
+}
+
 #[test]
 fn every_scenario_survives_a_crash_of_its_job_manager_at_every_point() {
     for file in scenario_files("") {
-        let report = explored_file(&file);
+        let report = explored_file(&file, Blow::Crash { machine: MACHINE_DIES.contains(&name(&file)) });
         let scenario = Scenario::load(&file, &program()).unwrap_or_else(|error| panic!("{error}"));
         let canceled = scenario.expect.outcome == Outcome::Canceled;
         println!("{}\n{report}", file.display());
@@ -49,6 +54,29 @@ fn every_scenario_survives_a_crash_of_its_job_manager_at_every_point() {
         let own = std::env::var_os("MADSIM_TEST_SEED").is_none();
         assert!(!own || report.is_good(), "{}\n{report}", file.display());
     }
+}
+
+#[test]
+fn a_change_of_leader_at_every_point_of_every_job_manager_is_survived() {
+    for notice in [true, false] {
+        let blow = Blow::ChangeLeader { notice };
+        let report = explored_file(Path::new(STANDBY), blow);
+        assert!(report.is_good() && report.points > 100 && report.reruns.max > 0, "{report}");
+    }
+}
+
+#[test]
+fn points_of_the_standby_are_explored_and_only_with_one_can_the_leader_change() {
+    let blow = Blow::ChangeLeader { notice: true };
+    let scenario = scenario(LINEITEM);
+    let options = ExploreOptions { blow, seed: Some(3), ..ExploreOptions::default() };
+    let error = explore(&scenario, &program(), &options).expect_err("nobody stands by");
+    assert_eq!(error, "change leader: nobody stands by; set job-managers = 2 in [cluster]");
+    let alone = explored(LINEITEM, None, None).points;
+    let mut with_standby = scenario;
+    with_standby.cluster.job_managers = 2;
+    let both = explore(&with_standby, &program(), &options).expect("the job has a reference");
+    assert!(both.is_good() && both.points > alone, "{both}");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use proptest::test_runner::{Config, FileFailurePersistence, RngSeed};
 use revenant::api::Program;
 use revenant::ids::ProcessId;
 use revenant_sim::oracle::Judge;
-use revenant_sim::run::{RunOptions, run};
+use revenant_sim::run::{Collect, RunOptions, run};
 use revenant_sim::scenario::{Fault, Scenario};
 
 use super::{program, scenario};
@@ -138,7 +138,7 @@ proptest! {
     fn a_job_survives_a_crash_of_its_job_manager(plan in plan()) {
         let mut scenario = plan.scenario();
         let judge = Judge::new(&scenario, &PROGRAM).expect("the job has a reference");
-        let collecting = RunOptions { collect_points: Some(ProcessId::JOB_MANAGER), ..RunOptions::default() };
+        let collecting = RunOptions { collect: Collect::Of(ProcessId::JOB_MANAGER), ..RunOptions::default() };
         let calm = run(&scenario, &PROGRAM, &collecting);
         let mut verdict = judge.judge(&calm);
         let points = &calm.detail.points;
