@@ -28,11 +28,12 @@ pub fn check(history: &History) -> Result<(), Violation> {
 #[cfg(test)]
 mod tests {
     use revenant::disk::{DiskError, DiskErrorKind, Volume};
-    use revenant::ids::ProcessId;
+    use revenant::ids::{FencingToken, ProcessId};
     use revenant::note::Note;
 
     use super::*;
     use crate::oracle::testing::{Story, attempt, caught, finished, partition, passes};
+    use crate::scenario::HaFault;
     use crate::trace::TraceKind;
 
     #[test]
@@ -81,6 +82,26 @@ mod tests {
         };
         passes(check, &stood_still(false));
         caught(check, &stood_still(true), "v0.0.e2a1 was deployed");
+    }
+
+    #[test]
+    fn what_workers_that_turned_to_the_next_leader_do_not_give_to_one_that_hears_late_may_run_again() {
+        let replaced = |fault: bool, lost: u64, again: u32| {
+            let mut story = until_first_sink();
+            if fault {
+                let fault = HaFault { successor: true, notice: false };
+                story.happens(ProcessId::HighAvailability, TraceKind::HaFault(fault));
+            }
+            let token = FencingToken(lost);
+            story.happens(ProcessId::TaskManager(1), TraceKind::Note(Note::JobManagerLost { token }));
+            story.crash().lead(2);
+            story.recovered(2, &[attempt(0, 1, 1, 1)]).deploy(attempt(0, again, 2, 1));
+            story
+        };
+        passes(check, &replaced(true, 2, 0));
+        caught(check, &replaced(true, 2, 1), "v0.1.e2a1 was deployed");
+        caught(check, &replaced(true, 1, 0), "v0.0.e2a1 was deployed");
+        caught(check, &replaced(false, 2, 0), "v0.0.e2a1 was deployed");
     }
 
     #[test]
@@ -204,7 +225,7 @@ mod tests {
     fn after_a_global_failure_everything_may_run_again() {
         let mut story = until_first_sink();
         story.crash().lead(2).recovered(2, &[attempt(0, 0, 1, 1), attempt(0, 1, 1, 1), attempt(1, 0, 1, 1)]);
-        let token = revenant::ids::FencingToken(2);
+        let token = FencingToken(2);
         story.note(Note::GlobalFailure { token, reason: "lost count".to_owned() });
         story.deploy(attempt(0, 0, 2, 1)).deploy(attempt(0, 1, 2, 1));
         passes(check, &story);

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use revenant::disk::Volume;
 use revenant::ids::ProcessId;
+use revenant::note::Note;
 
 use super::History;
 use super::history::Leader;
@@ -48,6 +49,7 @@ pub fn missed(history: &History, leader: &Leader, until: usize) -> Missed {
     }
     let mut missed = stood_still(trace, leader.acquired);
     missed.extend(could_not_be_heard(trace, leader));
+    missed.extend(turned_away(history, trace, leader));
     for (at, event) in in_office() {
         let had_registered = || {
             let registered = &history.registered;
@@ -80,6 +82,18 @@ fn leaves_the_leader(leader: &Leader, event: &TraceEvent) -> bool {
         TraceKind::ClockChanged { fault: Some(_), .. } => event.process == leader.process,
         _ => false,
     }
+}
+
+/// Workers that had turned to the leader and away again, because a fault ended the leadership before the leader
+/// had heard of it: then the fault comes before the leader's time in office, and after that of the one before it.
+fn turned_away(history: &History, trace: &[TraceEvent], leader: &Leader) -> BTreeSet<ProcessId> {
+    let before = history.leaders.iter().rev().find(|other| other.acquired < leader.acquired);
+    let since = before.map_or(0, |before| before.acquired);
+    let faulty = trace.iter().skip(since).skip_while(|event| !matches!(event.what, TraceKind::HaFault(_)));
+    let lost = faulty.filter(|event| {
+        matches!(event.what, TraceKind::Note(Note::JobManagerLost { token }) if token == leader.token)
+    });
+    lost.map(|event| event.process).collect()
 }
 
 /// Workers that were paused at some time since `from`.
