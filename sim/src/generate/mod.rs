@@ -134,6 +134,9 @@ mod tests {
             assert_eq!(first.outcome.hash, again.outcome.hash);
             let text = first.scenario.to_toml();
             assert_eq!(Scenario::parse("generated", &text).unwrap(), first.scenario, "{text}");
+            for (range, rate) in [("delay-by", "delay-rate"), ("overtake-by", "overtake-rate")] {
+                assert!(!text.contains(range) || text.contains(rate), "{range} has no effect:\n{text}");
+            }
             assert_ne!(generate(8, profile, &program).unwrap().scenario, first.scenario);
         }
     }

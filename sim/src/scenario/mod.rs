@@ -147,16 +147,22 @@ pub struct Network {
     #[serde(skip_serializing_if = "Rate::is_never")]
     pub duplicate_rate: Rate,
     /// How much later they arrive again; each is drawn.
+    #[serde(skip_serializing_if = "is_late")]
+    #[schemars(extend("default" = late()))]
     pub duplicate_after: DurationRange,
     /// How many are late, and with them all that follows on their connection.
     #[serde(skip_serializing_if = "Rate::is_never")]
     pub delay_rate: Rate,
     /// How late they are; each is drawn.
+    #[serde(skip_serializing_if = "is_late")]
+    #[schemars(extend("default" = late()))]
     pub delay_by: DurationRange,
     /// How many are late alone, so that what follows them arrives before them.
     #[serde(skip_serializing_if = "Rate::is_never")]
     pub overtake_rate: Rate,
     /// How late they are; each is drawn.
+    #[serde(skip_serializing_if = "is_late")]
+    #[schemars(extend("default" = late()))]
     pub overtake_by: DurationRange,
     /// Simulated time from which on no rate strikes any more.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -187,20 +193,28 @@ impl Network {
     }
 }
 
+/// How late messages are that a rate strikes, if nothing else is said.
+const fn late() -> DurationRange {
+    DurationRange { min: Duration::from_millis(1), max: Duration::from_secs(1) }
+}
+
+fn is_late(range: &DurationRange) -> bool {
+    *range == late()
+}
+
 impl Default for Network {
     fn default() -> Self {
         let (min, max) = (Duration::from_micros(200), Duration::from_millis(2));
-        let late = DurationRange { min: Duration::from_millis(1), max: Duration::from_secs(1) };
         Self {
             latency: DurationRange { min, max },
             in_flight_at_crash: InFlight::Delivered,
             drop_rate: Rate::default(),
             duplicate_rate: Rate::default(),
-            duplicate_after: late,
+            duplicate_after: late(),
             delay_rate: Rate::default(),
-            delay_by: late,
+            delay_by: late(),
             overtake_rate: Rate::default(),
-            overtake_by: late,
+            overtake_by: late(),
             rates_until: None,
         }
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use revenant::actor::Time;
 
-use super::{Action, Fault, MessageFault, MessageTrigger, NetworkFault, Scenario, Span, Trigger};
+use super::{Action, Fault, MessageFault, MessageTrigger, NetworkFault, Scenario, Span, Trigger, is_late};
 
 impl Scenario {
     /// Whether what a fault of the network needs is there.
@@ -57,6 +57,16 @@ impl Scenario {
     /// Whether the keys of `[network]` fit together; the error is of the key.
     pub(super) fn check_rates(&self) -> Result<(), (&'static str, String)> {
         let network = &self.network;
+        let ranges = [
+            ("duplicate-after", network.duplicate_after, "duplicate-rate", network.duplicate_rate),
+            ("delay-by", network.delay_by, "delay-rate", network.delay_rate),
+            ("overtake-by", network.overtake_by, "overtake-rate", network.overtake_rate),
+        ];
+        for (key, range, of, rate) in ranges {
+            if rate.is_never() && !is_late(&range) {
+                return Err((key, format!("{key} has no effect: set {of}")));
+            }
+        }
         let Some(Span(until)) = network.rates_until else { return Ok(()) };
         if !network.has_rates() {
             let message =

@@ -151,6 +151,7 @@ fn every_kind_of_error_names_its_line_and_what_is_right() {
         ("[network]\ndrop-rate = 1.5\n", 4, "from 0 (never) to 1 (always)"),
         ("[network]\ndrop-rat = 0.5\n", 4, "did you mean 'drop-rate'?"),
         ("[network]\nrates-until = '1 s'\n", 4, "rates-until ends nothing"),
+        ("[network]\ndelay-by = '1 s'\novertake-rate = 0.5\n", 4, "delay-by has no effect: set delay-rate"),
         ("[network]\ndrop-rate = 0.5\nrates-until = '2 h'\n", 5, "the run ends after time-limit = '20 min'"),
         (
             "[[fault]]\nat = 'message SubmitTsk#1'\ndo = 'drop'\n",
