@@ -111,16 +111,10 @@ struct LeftLog {
 }
 
 /// What a crash does with one file or entry.
-const FATES: [Unsynced; 8] = [
-    Unsynced::Lost,
-    Unsynced::Kept,
-    Unsynced::Torn,
-    Unsynced::Record,
-    Unsynced::Sector,
-    Unsynced::Zeros,
-    Unsynced::NamesWithoutData,
-    Unsynced::DataWithoutNames,
-];
+const FATES: &[Unsynced] = {
+    let [fates @ .., Unsynced::Any] = &Unsynced::ALL else { panic!("'any' is the last") };
+    fates
+};
 
 impl VolumeImage {
     /// Takes what the machine's death takes; returns what is left of each file of the job event store

@@ -12,21 +12,6 @@ use crate::scenario::{
 /// Nothing that a recoverable scenario has to wait for takes longer.
 const PATIENCE: Duration = Duration::from_hours(3);
 
-const INCOMPLETE: [Incomplete; 4] =
-    [Incomplete::Done, Incomplete::NotDone, Incomplete::Torn, Incomplete::Sector];
-
-const UNSYNCED: [Unsynced; 9] = [
-    Unsynced::Lost,
-    Unsynced::Kept,
-    Unsynced::Torn,
-    Unsynced::Record,
-    Unsynced::Sector,
-    Unsynced::Zeros,
-    Unsynced::NamesWithoutData,
-    Unsynced::DataWithoutNames,
-    Unsynced::Any,
-];
-
 pub fn draw(draws: &mut Stream, profile: Profile, scenario: &mut Scenario) {
     let cluster = &mut scenario.cluster;
     cluster.task_managers = draws.between(1, 5);
@@ -41,8 +26,8 @@ pub fn draw(draws: &mut Stream, profile: Profile, scenario: &mut Scenario) {
     scenario.network.in_flight_at_crash = draws.one_of(&[InFlight::Delivered, InFlight::Lost]);
     scenario.disk.latency = range(draws.one_of(&[(0, 0), (50, 500), (50, 20_000)]));
     scenario.disk.sync_latency = range(draws.one_of(&[(0, 0), (500, 5000), (500, 100_000)]));
-    scenario.disk.incomplete_at_crash = draws.one_of(&INCOMPLETE);
-    scenario.disk.unsynced_at_machine_crash = draws.one_of(&UNSYNCED);
+    scenario.disk.incomplete_at_crash = draws.one_of(&Incomplete::ALL);
+    scenario.disk.unsynced_at_machine_crash = draws.one_of(&Unsynced::ALL);
     let owner = draws.one_of(&["high-availability", "job-manager", "task-manager-1"]);
     if draws.one_in(4) {
         scenario.disk.shared_volumes_on = Some(owner.to_owned());

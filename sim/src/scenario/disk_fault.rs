@@ -11,7 +11,8 @@ use revenant::ids::ProcessId;
 use super::duration::Span;
 use super::forms::Form;
 
-const PURPOSES: [Purpose; 6] = [
+/// Whose files a disk fault can be about, the sources' last.
+pub const PURPOSES: [Purpose; 6] = [
     Purpose::JobEvent,
     Purpose::HighAvailability,
     Purpose::Partition,

@@ -32,7 +32,7 @@ mod rate;
 mod schema;
 
 pub use clock_fault::{ClockError, ClockFault, ClockFaultKind, Drift, Skew};
-pub use disk_fault::{DiskFault, DiskFaultKind, OPERATIONS};
+pub use disk_fault::{DiskFault, DiskFaultKind, OPERATIONS, PURPOSES};
 pub use duration::{DurationRange, RestartAfter, Span};
 pub use fault::{Action, Fault, Trigger};
 pub use forms::{Form, TRIGGERS, actions};
@@ -252,6 +252,10 @@ pub enum Incomplete {
     Sector,
 }
 
+impl Incomplete {
+    pub const ALL: [Self; 4] = [Self::Done, Self::NotDone, Self::Torn, Self::Sector];
+}
+
 /// What becomes of what was not synced when its machine dies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -276,6 +280,21 @@ pub enum Unsynced {
     DataWithoutNames,
     /// Of each file and each directory entry, any of these as drawn.
     Any,
+}
+
+impl Unsynced {
+    /// `any`, which stands for the others, is the last.
+    pub const ALL: [Self; 9] = [
+        Self::Lost,
+        Self::Kept,
+        Self::Torn,
+        Self::Record,
+        Self::Sector,
+        Self::Zeros,
+        Self::NamesWithoutData,
+        Self::DataWithoutNames,
+        Self::Any,
+    ];
 }
 
 impl Default for Disk {

@@ -7,17 +7,8 @@ use revenant::actor::{Purpose, Time};
 use revenant::note::Note;
 
 use super::{Draft, Kind, Stream, at, kind};
-use crate::scenario::{Action, DiskFault, DiskFaultKind, Fault, OPERATIONS, Span};
+use crate::scenario::{Action, DiskFault, DiskFaultKind, Fault, OPERATIONS, PURPOSES, Span};
 use crate::trace::TraceKind;
-
-const PURPOSES: [Purpose; 6] = [
-    Purpose::JobEvent,
-    Purpose::HighAvailability,
-    Purpose::Partition,
-    Purpose::Spill,
-    Purpose::Sink,
-    Purpose::Source,
-];
 
 pub const KINDS: &[Kind] = &[
     kind("disk fail", 3, |draws, draft| broken(draws, draft, DiskFaultKind::Fail)),
