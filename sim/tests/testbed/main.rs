@@ -3,6 +3,7 @@
 mod canary;
 mod cancel;
 mod dataflow;
+mod directory;
 mod exploration;
 mod faults;
 mod flink;
