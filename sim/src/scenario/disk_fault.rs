@@ -163,22 +163,17 @@ fn once(text: &str) -> Result<DiskFaultKind, String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::forms::read_back;
     use super::*;
 
     #[test]
     fn a_fault_reads_back_what_it_displays() {
-        for text in [
-            "disk fail job_event",
-            "disk full sink",
-            "disk slow job_event by 1 min",
+        read_back::<DiskFault>(&[
             "disk heal high_availability",
-            "disk corrupt job_event at 120",
             "disk fail job_event on sync-directory#3",
             "disk slow partition by 2 s of task-manager-1",
             "disk fail spill on append#1 of task-manager-3",
-        ] {
-            assert_eq!(text.parse::<DiskFault>().unwrap().to_string(), text);
-        }
+        ]);
     }
 
     #[test]

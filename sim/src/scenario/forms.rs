@@ -45,6 +45,22 @@ pub fn actions() -> impl Iterator<Item = &'static Form> {
     .flatten()
 }
 
+/// A form with something for each of its gaps.
+#[cfg(test)]
+pub fn filled(text: &str) -> String {
+    let text = text.replace("<process>", "task-manager-1").replace("<other>", "job-manager");
+    text.replace("<purpose>", "job_event").replace("<kind>", "SubmitTask")
+}
+
+/// Each is read, and displays as it was written.
+#[cfg(test)]
+pub fn read_back<T: std::str::FromStr<Err = String> + std::fmt::Display>(texts: &[&str]) {
+    for text in texts {
+        let read: T = text.parse().unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(read.to_string(), *text);
+    }
+}
+
 /// All ways to write one of these, for an error.
 pub fn listed<'a>(forms: impl Iterator<Item = &'a Form>) -> String {
     forms.map(|form| format!("'{}'", form.text)).collect::<Vec<_>>().join(", ")

@@ -315,34 +315,24 @@ impl NetworkFault {
 
 #[cfg(test)]
 mod tests {
+    use super::super::forms::read_back;
     use super::*;
-    use crate::scenario::Trigger;
+    use crate::scenario::{Action, Trigger};
 
     #[test]
     fn a_fault_reads_back_what_it_displays() {
-        for text in [
-            "drop",
-            "delay by 5 s",
-            "overtake by 5 ms",
-            "duplicate after 10 ms",
-            "partition job-manager from task-manager-1",
+        read_back::<Action>(&[
             "partition any from high-availability",
             "cut task-manager-2 to any",
-            "slow client to job-manager by 50 ms",
             "reset job-manager to shuffle-service-1",
-            "drop SubmitTask from job-manager to task-manager-1",
             "drop Buffers to task-manager-1",
             "drop Buffers",
-            "heal job-manager from task-manager-1",
-            "heal network",
-        ] {
-            let fault = NetworkFault::parse(text).unwrap_or_else(|| panic!("{text}")).unwrap();
-            assert_eq!(fault.to_string(), text);
-        }
+        ]);
         assert!(NetworkFault::parse("crash job-manager").is_none());
-        for text in ["message SubmitTask#3 from job-manager to task-manager-1", "message Buffers#1"] {
-            assert_eq!(text.parse::<Trigger>().unwrap().to_string(), text);
-        }
+        read_back::<Trigger>(&[
+            "message SubmitTask#3 from job-manager to task-manager-1",
+            "message Buffers#1",
+        ]);
     }
 
     #[test]
