@@ -30,6 +30,8 @@ mod options;
 mod process_fault;
 mod rate;
 mod schema;
+#[cfg(test)]
+mod shown;
 
 pub use clock_fault::{ClockError, ClockFault, ClockFaultKind, Drift, Skew};
 pub use disk_fault::{DiskFault, DiskFaultKind, OPERATIONS, PURPOSES};
