@@ -330,6 +330,24 @@ mod tests {
     }
 
     #[test]
+    fn what_waited_for_a_process_that_stood_still_comes_in_its_order_and_only_to_it() {
+        let mut agenda = AgendaState::default();
+        let timer = |timer| Due::Timer { actor: ActorId::Master, timer: TimerId(timer) };
+        let start = || Due::Start { actor: ActorId::Master };
+        for (process, due) in [(0, timer(1)), (1, start()), (0, start()), (0, timer(2))] {
+            agenda.park(Entry { process, due });
+        }
+        agenda.push(Time(9), 0, Entry { process: 0, due: start() });
+        agenda.resume(Time(7), 0);
+        let order = std::iter::from_fn(|| agenda.pop()).map(|(time, entry)| match entry.due {
+            Due::Timer { timer, .. } => (time.0, timer.0),
+            Due::Resumed => (time.0, 0),
+            _ => (time.0, 99),
+        });
+        assert_eq!(order.collect::<Vec<_>>(), [(7, 0), (7, 1), (7, 99), (7, 2), (9, 99)]);
+    }
+
+    #[test]
     fn a_cancelled_entry_whose_place_is_taken_again_stays_cancelled() {
         let mut agenda = AgendaState::default();
         agenda.set_timer(Time(1), Time(1), 0, (0, ActorId::Master, TimerId(1)));

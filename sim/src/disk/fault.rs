@@ -275,6 +275,11 @@ mod tests {
         assert!(perform(&mut disks, append()).is_err());
         assert!(fault(&mut disks, "disk heal job_event of job-manager"));
         assert!(perform(&mut disks, append()).is_ok());
+        disks.arm(3, "disk fail job_event on append#1 of task-manager-1".parse().unwrap());
+        assert!(perform(&mut disks, append()).is_ok());
+        disks.arm(4, "disk fail job_event on append#1 of job-manager".parse().unwrap());
+        assert!(perform(&mut disks, append()).is_err());
+        assert_eq!(disks.take_struck(), [(4, ProcessId::JOB_MANAGER)]);
     }
 
     #[test]

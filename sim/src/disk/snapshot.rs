@@ -61,3 +61,52 @@ impl VolumeImage {
         files.filter(|(_, file)| file.is_log()).map(|(path, file)| (path, file.length))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use bytes::Bytes;
+    use revenant::actor::{Purpose, Time};
+    use revenant::disk::{DiskOp, Volume};
+    use revenant::ids::Address;
+
+    use super::*;
+    use crate::scenario::Disk;
+
+    #[test]
+    fn an_old_disk_has_the_names_and_bytes_that_were_durable_of_its_process_alone() {
+        let mut disks = DisksState::new(1, Disk::default());
+        let [a, b] = ["d/a", "d/b"].map(str::to_owned);
+        let append = |text: &'static str| DiskOp::Append {
+            path: a.clone(),
+            bytes: Bytes::from_static(text.as_bytes()),
+        };
+        let sync = || DiskOp::Sync { path: a.clone() };
+        let begin = [DiskOp::CreateNew { path: a.clone() }, append("ab"), sync()];
+        let sync_directory = DiskOp::SyncDirectory { path: "d".to_owned() };
+        let rename = DiskOp::Rename { from: a.clone(), to: b.clone() };
+        let mut perform = |disks: &mut DisksState, volume, action| {
+            let (ticket, ..) = disks.begin(Time(0), Address::MASTER, volume, Purpose::Partition, action);
+            disks.complete(ticket).unwrap().0.unwrap();
+        };
+        for volume in [Volume::Local, Volume::Output] {
+            for action in begin.iter().chain([&sync_directory]) {
+                perform(&mut disks, volume, action.clone());
+            }
+        }
+        perform(&mut disks, Volume::Local, append("cd"));
+        perform(&mut disks, Volume::Local, rename);
+        disks.snapshot(ProcessId::JOB_MANAGER);
+        assert!(disks.has_snapshot(ProcessId::JOB_MANAGER) && !disks.has_snapshot(ProcessId::TaskManager(1)));
+        perform(&mut disks, Volume::Output, append("cd"));
+        disks.restore(ProcessId::JOB_MANAGER);
+        let files: BTreeMap<(Volume, String), Bytes> =
+            disks.files().map(|(_, volume, path, bytes)| ((volume, path.to_owned()), bytes)).collect();
+        let expected = [(Volume::Local, "ab"), (Volume::Output, "abcd")];
+        assert_eq!(
+            files,
+            expected.map(|(volume, text)| ((volume, a.clone()), Bytes::from_static(text.as_bytes()))).into()
+        );
+    }
+}

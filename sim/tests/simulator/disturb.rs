@@ -157,6 +157,9 @@ fn timers_go_by_the_clock_of_their_process() {
     near(&fault("1 s", "clock of task-manager-1 jump +3 s"), 5.0);
     near("[clock.job-manager]\ndrift = '-500000 ppm'\n", 10.0);
     near("[clock.job-manager]\nskew = '+1 h'\n", 5.0);
+    let heal = fault("1 s", "heal clock of job-manager");
+    near(&format!("{heal}[clock.job-manager]\nskew = '+2 s'\n"), 7.0);
+    near(&format!("{heal}[clock.job-manager]\nskew = '-2 s'\n"), 3.0);
     let healed = [fault("1 s", "clock of job-manager jump -2 s"), fault("3 s", "heal clock of job-manager")];
     near(&healed.concat(), 5.0);
     let healed =
@@ -178,6 +181,19 @@ fn a_changed_clock_is_told() {
         })
         .collect();
     assert_eq!(told, ["clock of client jump -2 s"]);
+    // One that is wrong from the beginning is told of each incarnation.
+    let crash = "[[fault]]\nat = 't = 10 ms'\ndo = 'crash task-manager-2'\n";
+    let outcome = watched(&scenario(&format!("{crash}[clock.task-manager-2]\nskew = '+3 s'\n")));
+    let told = outcome.trace.iter().filter_map(|event| match &event.what {
+        TraceKind::ClockChanged { clock, fault: None } => Some((
+            event.process,
+            event.incarnation,
+            clock.shows(event.time).0 % 60_000_000_000 - event.time.0,
+        )),
+        _ => None,
+    });
+    let worker = ProcessId::TaskManager(2);
+    assert_eq!(told.collect::<Vec<_>>(), [(worker, 1, 3_000_000_000), (worker, 2, 3_000_000_000)]);
 }
 
 #[test]

@@ -147,7 +147,8 @@ fn a_partition_loses_what_would_arrive_while_it_stands() {
 
 #[test]
 fn a_reset_loses_what_is_under_way_both_ways_and_nothing_later() {
-    let late = fault(ASK, "delay by 2 s");
+    // The master asks again after 5 s.
+    let late = fault(ASK, "delay by 9 s");
     let outcome = watched(&format!("{late}{}", fault("t = 1 s", "reset task-manager-2 to job-manager")));
     assert_eq!(whats(&outcome)[1..], [What::Reset]);
     // The connection begins anew: what follows does not wait for what was late.

@@ -8,6 +8,7 @@ mod exploration;
 mod faults;
 mod flink;
 mod generated;
+mod high_availability;
 mod network;
 mod planted_bugs;
 mod properties;
