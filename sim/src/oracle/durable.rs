@@ -79,10 +79,12 @@ impl Loss {
         let spoilt = history.log.was_corrupted(leader.lost, leader.acquired);
         let found = if spoilt { leader.acquired } else { leader.lost };
         let mut state = history.log.state(found, Bytes::Durable);
-        // A replaced leader that lost its workers may have reset some until the log was read.
-        let read = history.log.state(leader.read, Bytes::Visible).finished;
-        state.finished.retain(|subtask, attempt| read.get(subtask) == Some(attempt));
         state.reconcile(history.graph);
+        // A replaced leader that lost its workers may have reset some until the log was read, and may have accepted
+        // less of what one before it wrote, perhaps without the snapshot that covers the rest.
+        let mut read = history.log.state(leader.read, Bytes::Visible);
+        read.reconcile(history.graph);
+        state.finished.retain(|subtask, attempt| read.finished.get(subtask) == Some(attempt));
         let recovered = leader.recovered.unwrap_or(leader.until);
         let until = if *missed == Missed::nobody() { recovered } else { until.max(recovered) };
         let lives = |partition| {

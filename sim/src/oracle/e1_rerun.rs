@@ -29,10 +29,13 @@ pub fn check(history: &History) -> Result<(), Violation> {
 mod tests {
     use revenant::disk::{DiskError, DiskErrorKind, Volume};
     use revenant::ids::{FencingToken, ProcessId};
+    use revenant::job_event::{AcceptedFile, JobEvent};
     use revenant::note::Note;
 
     use super::*;
-    use crate::oracle::testing::{Story, attempt, caught, finished, partition, passes};
+    use crate::oracle::testing::{
+        Story, attempt, caught, finished, finished_without_snapshot, partition, passes,
+    };
     use crate::scenario::HaFault;
     use crate::trace::TraceKind;
 
@@ -102,6 +105,30 @@ mod tests {
         caught(check, &replaced(true, 2, 1), "v0.1.e2a1 was deployed");
         caught(check, &replaced(true, 1, 0), "v0.0.e2a1 was deployed");
         caught(check, &replaced(false, 2, 0), "v0.0.e2a1 was deployed");
+    }
+
+    #[test]
+    fn what_is_covered_by_a_snapshot_that_a_leader_in_between_did_not_accept_may_run_again() {
+        let accepting = |without_snapshot: bool| {
+            let mut story = Story::new();
+            story.run_sources().log_init(1, 0);
+            let length = story.log(1, finished_without_snapshot(attempt(0, 0, 1, 1))).log_length(1);
+            let all = story.log(1, finished(attempt(0, 1, 1, 1))).log_length(1);
+            story.crash().note(Note::LeadershipAcquired { token: FencingToken(3) });
+            let mut accepted = Vec::new();
+            for (epoch, length) in [(1, if without_snapshot { length } else { all }), (2, 0)] {
+                accepted.push(AcceptedFile { epoch: FencingToken(epoch), index: 0, length });
+                let token = FencingToken(epoch + 1);
+                let event = JobEvent::EpochStarted { token, fingerprint: 1, accepted: accepted.clone() };
+                story.next_file(token.0).log(token.0, event);
+            }
+            let token = FencingToken(3);
+            story.note(Note::Replayed { token, events: 2, finished: vec![], damage: None });
+            story.recovered(3, &[]).deploy(attempt(0, 0, 3, 1));
+            story
+        };
+        passes(check, &accepting(true));
+        caught(check, &accepting(false), "v0.0.e3a1 was deployed");
     }
 
     #[test]
