@@ -86,7 +86,7 @@ mod tests {
         let begin = [DiskOp::CreateNew { path: a.clone() }, append("ab"), sync()];
         let sync_directory = DiskOp::SyncDirectory { path: "d".to_owned() };
         let rename = DiskOp::Rename { from: a.clone(), to: b.clone() };
-        let mut perform = |disks: &mut DisksState, volume, action| {
+        let perform = |disks: &mut DisksState, volume, action| {
             let (ticket, ..) = disks.begin(Time(0), Address::MASTER, volume, Purpose::Partition, action);
             disks.complete(ticket).unwrap().0.unwrap();
         };

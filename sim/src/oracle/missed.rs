@@ -103,10 +103,10 @@ fn stood_still(trace: &[TraceEvent], from: usize) -> BTreeSet<ProcessId> {
     for (at, event) in trace.iter().enumerate().filter(|(_, event)| is_worker(event.process)) {
         match event.what {
             TraceKind::Paused => _ = silent.insert(event.process),
-            TraceKind::Resumed | TraceKind::Crashed { .. } | TraceKind::Exited { .. } => {
-                if silent.remove(&event.process) && at >= from {
-                    stood.insert(event.process);
-                }
+            TraceKind::Resumed | TraceKind::Crashed { .. } | TraceKind::Exited { .. }
+                if silent.remove(&event.process) && at >= from =>
+            {
+                stood.insert(event.process);
             }
             _ => {}
         }
