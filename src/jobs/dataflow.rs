@@ -15,8 +15,12 @@
 //! `via` has one exchange for each input: `forward` (also when `via` is left out), `hash` (of the
 //! key), `custom` (the key modulo the number of subpartitions), `rebalance`, `rescale`, `shuffle` or
 //! `broadcast`. Several inputs are read one after the other. Options are `parallelism` and
-//! `max-parallelism`; without them, the scheduler decides. Each sink writes the rows that it gets as
-//! CSV to a directory of its own name, or with `kind=json-lines` as JSON Lines.
+//! `max-parallelism`; without them, the scheduler decides.
+//!
+//! Each sink writes the rows that it gets as CSV to a directory of its own name, or with
+//! `kind=json-lines` as JSON Lines. With `kind=collect` they are kept by its name for who runs the job,
+//! with `kind=print` printed with its name in front; both are files below `collect` and `print` until
+//! they are asked for.
 //!
 //! | operation | what a subtask makes of the rows that it gets |
 //! |---|---|
@@ -149,6 +153,8 @@ fn sink(rows: &DataStream<Row>, stage: &Stage, kind: SinkKind) {
     let sink = match kind {
         SinkKind::Csv => rows.sink_to(CsvSink::new(directory)),
         SinkKind::JsonLines => rows.sink_to(JsonLinesSink::new(directory)),
+        SinkKind::Collect => rows.collect(directory),
+        SinkKind::Print => rows.print_with(directory),
     };
     let sink = sink.name(&stage.name);
     if let Some(parallelism) = stage.parallelism {

@@ -4,11 +4,10 @@
 use std::collections::BTreeSet;
 
 use super::options::OPTIONS;
-use super::plan::{OPERATIONS, WAYS};
+use super::plan::{OPERATIONS, SINKS, WAYS};
 use crate::scenario::Scenario;
 
 const SOURCES: [&str; 6] = ["rows", "collection", "sequence", "csv", "json-lines", "text"];
-const SINKS: [&str; 2] = ["csv", "json-lines"];
 const JOBS: [&str; 4] = ["dataflow", "word-count", "lineitem-by-ship-date", "lineitem-totals"];
 const STRATEGIES: [&str; 3] = ["fixed-delay", "failure-rate", "exponential-delay"];
 

@@ -7,7 +7,7 @@ use revenant::api::Program;
 use revenant::config::JobArguments;
 
 use super::data;
-use super::plan::{OPERATIONS, PlanShape, SourceShape, StageShape, WAYS};
+use super::plan::{OPERATIONS, PlanShape, SINKS, SourceShape, StageShape, WAYS};
 use super::stream::Stream;
 use crate::scenario::{Arguments, Input, Job};
 
@@ -73,7 +73,7 @@ fn dataflow(draws: &mut Stream, of_data: &mut Stream, program: &Arc<Program>) ->
         ways: [draws.one_of(&WAYS), draws.one_of(&WAYS)],
         parallelism: parallelism(draws),
         is_written: draws.one_in(3),
-        json: draws.one_in(2),
+        sink: draws.one_of(&SINKS),
     };
     let shape = PlanShape { sources, stages: (0..stages).map(stage).collect() };
     let text = shape.text();

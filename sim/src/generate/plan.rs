@@ -32,10 +32,12 @@ pub struct StageShape {
     pub parallelism: Option<u32>,
     pub is_written: bool,
     /// What it is written as, if it is.
-    pub json: bool,
+    pub sink: &'static str,
 }
 
 pub const WAYS: [&str; 7] = ["forward", "hash", "rebalance", "rescale", "shuffle", "custom", "broadcast"];
+
+pub const SINKS: [&str; 4] = ["csv", "json-lines", "collect", "print"];
 
 pub const OPERATIONS: [&str; 11] = [
     "map",
@@ -68,7 +70,7 @@ impl PlanShape {
             let parallelism = set(source.parallelism);
             let _ =
                 writeln!(plan, "s{number} = source {} assignment={assignment}{parallelism}", source.words);
-            names.push((format!("s{number}"), true, number % 2 == 1));
+            names.push((format!("s{number}"), true, SINKS[number % SINKS.len()]));
         }
         for (number, stage) in self.stages.iter().enumerate() {
             let per_key = stage.is_per_key();
@@ -89,13 +91,13 @@ impl PlanShape {
             };
             let (parallelism, per) = (set(stage.parallelism), if per_key { " per=key" } else { "" });
             let _ = writeln!(plan, "n{number} = {operation} {inputs} via {ways}{options}{per}{parallelism}");
-            names.push((format!("n{number}"), stage.is_written, stage.json));
+            names.push((format!("n{number}"), stage.is_written, stage.sink));
         }
         // Whatever nobody uses must be written.
-        for (name, is_written, json) in names {
+        for (name, is_written, sink) in names {
             let is_used = plan.split_whitespace().filter(|word| *word == name).count() > 1;
             if is_written || !is_used {
-                let kind = if json { " kind=json-lines" } else { "" };
+                let kind = if sink == "csv" { String::new() } else { format!(" kind={sink}") };
                 let _ = writeln!(plan, "o-{name} = sink {name}{kind}");
             }
         }

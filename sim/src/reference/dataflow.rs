@@ -11,18 +11,19 @@ use revenant::ids::{IntermediateDataSetId, JobVertexId};
 
 mod plan;
 mod row;
+mod sink;
 mod source;
 mod whole;
 
 use plan::{Input, Layout, Operation, Origin, Place, Stage};
-use row::{HEADER, Row, by_key, counted, grouped, joined, kept, mapped, reduced, skewed, sorted};
+use row::{Row, by_key, counted, grouped, joined, kept, mapped, reduced, skewed, sorted};
+use sink::SinkKind;
 use whole::Known;
 
 use super::exchange::DataSet;
-use super::line_items::{csv, part};
 use crate::scenario::Input as InputFile;
 
-use super::{Counting, Files, ReferenceJob, Shape, VertexWitness, Witness, in_order};
+use super::{Counting, Files, ReferenceJob, Shape, VertexWitness, Witness};
 
 #[derive(Debug)]
 pub struct Dataflow {
@@ -157,16 +158,23 @@ fn window(operation: &Operation, rows: Vec<Row>) -> Vec<Row> {
         Operation::Count => vec![counted(&rows)],
         Operation::Reduce => reduced(&rows).into_iter().collect(),
         Operation::First(count) => rows.into_iter().take(*count).collect(),
-        Operation::Source { .. } | Operation::Join | Operation::Sink { .. } => rows,
+        Operation::Source { .. } | Operation::Join | Operation::Sink(_) => rows,
     }
 }
 
-/// What a line has been sorted by, if it is one of a row.
-fn sort_key(line: &str, json: bool, by_value: bool, descending: bool) -> Option<i128> {
-    let line = if json { source::csv_of_json(line).ok()? } else { line.to_owned() };
-    let field = line.split(',').nth(if by_value { 4 } else { 3 })?;
-    let key = i128::from(field.parse::<i64>().ok()?);
-    Some(if descending { -key } else { key })
+/// The files of a sink, with their rows.
+fn sink_rows<'a>(
+    kind: SinkKind,
+    name: &str,
+    files: &'a BTreeMap<String, Bytes>,
+) -> impl Iterator<Item = Result<(&'a str, Vec<Row>), String>> {
+    let directory = kind.directory(name);
+    let is_mine = move |path: &str| path.strip_prefix(&directory).is_some_and(|name| !name.contains('/'));
+    let mine = files.iter().filter(move |(path, _)| is_mine(path));
+    mine.map(move |(path, file)| {
+        let rows = kind.rows(file).map_err(|error| format!("{path}: {error}"))?;
+        Ok((path.as_str(), rows))
+    })
 }
 
 impl ReferenceJob for Dataflow {
@@ -178,15 +186,9 @@ impl ReferenceJob for Dataflow {
         let mut results: Vec<Subtasks> = Vec::new();
         for (stage, place) in self.stages.iter().zip(&self.layout.places) {
             let rows = self.run(stage, *place, &results, &witness.vertices[place.vertex])?;
-            if let Operation::Sink { json } = stage.operation {
+            if let Operation::Sink(kind) = stage.operation {
                 for (subtask, rows) in rows.iter().enumerate() {
-                    let (path, file) = if json {
-                        let lines: String = rows.iter().map(|row| row.json() + "\n").collect();
-                        (format!("{}/part-{subtask:05}.jsonl", stage.name), lines.into_bytes())
-                    } else {
-                        (part(&stage.name, subtask), csv(HEADER, rows.iter().map(Row::line)))
-                    };
-                    files.insert(path, file);
+                    files.insert(kind.path(&stage.name, subtask), kind.file(rows)?);
                 }
             }
             results.push(rows);
@@ -207,18 +209,12 @@ impl ReferenceJob for Dataflow {
 
     fn whole(&self, files: &BTreeMap<String, Bytes>) -> Result<(), String> {
         for (stage, known) in self.stages.iter().zip(&self.known) {
-            if let Operation::Sink { json } = stage.operation {
-                let directory = format!("{}/", stage.name);
-                let mine = files.iter().filter(|(path, _)| path.starts_with(&directory));
-                let texts: Vec<&str> = mine
-                    .map(|(path, file)| str::from_utf8(file).map_err(|error| format!("{path}: {error}")))
-                    .collect::<Result<_, _>>()?;
-                let lines = texts.iter().flat_map(|text| text.lines().skip(usize::from(!json)));
-                let lines: Vec<String> = lines
-                    .map(|line| if json { source::csv_of_json(line) } else { Ok(line.to_owned()) })
-                    .collect::<Result<_, _>>()?;
-                let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-                known.check(&lines).map_err(|error| format!("output '{}': {error}", stage.name))?;
+            if let Operation::Sink(kind) = stage.operation {
+                let mut rows = Vec::new();
+                for of_file in sink_rows(kind, &stage.name, files) {
+                    rows.extend(of_file?.1);
+                }
+                known.check(&rows).map_err(|error| format!("output '{}': {error}", stage.name))?;
             }
         }
         Ok(())
@@ -226,7 +222,7 @@ impl ReferenceJob for Dataflow {
 
     fn in_order(&self, files: &BTreeMap<String, Bytes>) -> Result<(), String> {
         for (stage, place) in self.stages.iter().zip(&self.layout.places) {
-            let (&Operation::Sink { json }, [input], None) =
+            let (&Operation::Sink(kind), [input], None) =
                 (&stage.operation, stage.inputs.as_slice(), place.data_sets)
             else {
                 continue;
@@ -236,9 +232,17 @@ impl ReferenceJob for Dataflow {
             if sort.per_key {
                 continue;
             }
-            let directory = format!("{}/", stage.name);
-            let mine = files.iter().filter(|(path, _)| path.starts_with(&directory));
-            in_order(mine, |line| sort_key(line, json, by_value, descending))?;
+            for of_file in sink_rows(kind, &stage.name, files) {
+                let (path, rows) = of_file?;
+                let key = |row: &Row| {
+                    let key = i128::from(if by_value { row.value } else { row.key });
+                    if descending { -key } else { key }
+                };
+                if let Some([before, after]) = rows.array_windows().find(|[a, b]| key(a) > key(b)) {
+                    let (before, after) = (before.line(), after.line());
+                    return Err(format!("{path} is out of order: '{after}' comes after '{before}'"));
+                }
+            }
         }
         Ok(())
     }
@@ -251,7 +255,7 @@ impl ReferenceJob for Dataflow {
                 .clone()
                 .any(|(stage, _)| stage.operation == Operation::Count && !stage.per_key),
             ends_early: of_vertex.clone().any(|(stage, _)| matches!(stage.operation, Operation::First(_))),
-            writes: of_vertex.any(|(stage, _)| matches!(stage.operation, Operation::Sink { .. })),
+            writes: of_vertex.any(|(stage, _)| matches!(stage.operation, Operation::Sink(_))),
         }
     }
 }

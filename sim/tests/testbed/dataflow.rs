@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed};
 use revenant_sim::explore::{ExploreOptions, Report, explore};
-use revenant_sim::generate::plan::{OPERATIONS, PlanShape, SourceShape, StageShape, WAYS};
+use revenant_sim::generate::plan::{OPERATIONS, PlanShape, SINKS, SourceShape, StageShape, WAYS};
 use revenant_sim::scenario::Scenario;
 
 use super::{program, scenario};
@@ -101,11 +101,12 @@ fn stage() -> impl Strategy<Value = StageShape> {
     let operation = prop::sample::select(OPERATIONS.to_vec());
     let way = || prop::sample::select(WAYS.to_vec());
     let inputs = (any::<usize>(), any::<usize>(), any::<bool>());
-    let flags = (any::<bool>(), any::<bool>(), any::<bool>());
+    let sink = prop::sample::select(SINKS.to_vec());
+    let flags = (any::<bool>(), any::<bool>(), sink);
     (operation, inputs, (way(), way()), prop::option::of(1..9_u32), flags).prop_map(
-        |(operation, (first, second, both), (one, other), parallelism, (per_key, is_written, json))| {
+        |(operation, (first, second, both), (one, other), parallelism, (per_key, is_written, sink))| {
             let (inputs, ways) = ([first, second], [one, other]);
-            StageShape { operation, inputs, both, per_key, ways, parallelism, is_written, json }
+            StageShape { operation, inputs, both, per_key, ways, parallelism, is_written, sink }
         },
     )
 }

@@ -59,6 +59,10 @@ pub(super) enum Operation {
 pub(super) enum SinkKind {
     Csv,
     JsonLines,
+    /// Records for who runs the job.
+    Collect,
+    /// Lines for who runs the job.
+    Print,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -404,7 +408,12 @@ fn sort(options: &mut Options) -> Result<Operation, String> {
 }
 
 fn sink(options: &mut Options) -> Result<SinkKind, String> {
-    let kinds = [("csv", SinkKind::Csv), ("json-lines", SinkKind::JsonLines)];
+    let kinds = [
+        ("csv", SinkKind::Csv),
+        ("json-lines", SinkKind::JsonLines),
+        ("collect", SinkKind::Collect),
+        ("print", SinkKind::Print),
+    ];
     Ok(options.one_of("kind", &kinds)?.unwrap_or(SinkKind::Csv))
 }
 

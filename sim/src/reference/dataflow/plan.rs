@@ -6,6 +6,8 @@ use std::str::FromStr;
 
 use revenant::graph::{JobGraph, Partitioner};
 
+use super::sink::SinkKind;
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stage {
     pub name: String,
@@ -41,9 +43,7 @@ pub enum Operation {
     Count,
     Reduce,
     First(usize),
-    Sink {
-        json: bool,
-    },
+    Sink(SinkKind),
 }
 
 /// Where a source has its rows from.
@@ -122,7 +122,7 @@ fn stage(piece: &str, before: &[Stage]) -> Result<Stage, String> {
             names.drain(..names.len().min(2));
             Operation::First(count)
         }
-        "sink" => Operation::Sink { json: options.get("kind") == Some(&"json-lines") },
+        "sink" => Operation::Sink(SinkKind::of(options.get("kind").copied())?),
         _ => return Err("the operation is not known".to_owned()),
     };
     let mut ways = ways.split(',').filter(|way| !way.is_empty());
@@ -207,7 +207,7 @@ impl Layout {
         for stage in stages {
             let one_by_one = matches!(
                 stage.operation,
-                Operation::Map | Operation::Filter | Operation::Skew | Operation::Sink { .. }
+                Operation::Map | Operation::Filter | Operation::Skew | Operation::Sink(_)
             );
             let place = match stage.inputs.as_slice() {
                 [Input { stage: producer, way: Partitioner::Forward }] if one_by_one => {

@@ -4,6 +4,7 @@
 use revenant::jobs::registry;
 use revenant::message::IndexRange;
 
+use super::row::HEADER;
 use super::*;
 
 const A0: &str = "0,0,0,0,433,1";

@@ -67,8 +67,11 @@ fn a_plan_is_read_with_all_that_it_says() {
 #[test]
 fn a_source_takes_what_its_kind_needs_and_a_sink_says_what_it_writes() {
     let kind = |words: &str| {
-        let plan = Plan::parse(&format!("a = source {words}; o = sink a kind=json-lines")).unwrap();
-        assert_eq!(plan.stages[1].operation, Operation::Sink(SinkKind::JsonLines));
+        let sinks = "o = sink a kind=json-lines; c = sink a kind=collect; p = sink a kind=print";
+        let plan = Plan::parse(&format!("a = source {words}; {sinks}")).unwrap();
+        let sinks: Vec<_> = plan.stages[1..].iter().map(|stage| &stage.operation).collect();
+        let kinds = [SinkKind::JsonLines, SinkKind::Collect, SinkKind::Print].map(Operation::Sink);
+        assert_eq!(sinks, kinds.iter().collect::<Vec<_>>());
         let Operation::Source(options) = &plan.stages[0].operation else { panic!() };
         options.kind.clone()
     };
@@ -89,7 +92,7 @@ fn a_source_takes_what_its_kind_needs_and_a_sink_says_what_it_writes() {
     assert!(takes.starts_with("unknown option 'rows'"), "{takes}");
     let takes = error_behind_sources("x = source kind=collection rows=3 snapshots=false");
     assert!(takes.starts_with("unknown option 'snapshots'"), "{takes}");
-    assert_eq!(error_behind_sources("x = sink a kind=xml"), "kind=xml is not csv or json-lines");
+    assert_eq!(error_behind_sources("x = sink a kind=xml"), "kind=xml is not csv or json-lines or collect or print");
 }
 
 #[test]
