@@ -46,9 +46,13 @@
 //! | `collection` | the same rows, given with the job; it always has snapshots |
 //! | `sequence` | those that a source with one split has, by their offsets, cut into `splits` pieces |
 //! | `csv`, `json-lines` | those in the files at `path`, with fields as an output has, cut into splits of `split-bytes` |
-//! | `text` | one for each line of the files at `path`: its key is the number of bytes modulo `keys`, its value from 0, byte after byte, 31 times what was plus the byte; split and offset are 0 |
+//! | `text` | one for each line of the files at `path`: its key is the number of bytes modulo `keys`, its value from 0, byte after byte, 31 times what was plus the byte; it is where its line is |
 //!
-//! Sums wrap around. The column `rows` of an output says how many rows of sources a row stands for.
+//! Sums wrap around. The column `rows` of an output says how many rows of sources a row stands for, and
+//! the column `lineage` of which records of sources it is made, those included that a join has added. A
+//! record's id is what its first three columns say. A line `lineage = ids` of the plan has all ids
+//! written, as `0.0.7+0.1.2*3` with how often each is in it if not once; `lineage = hash`, or no such
+//! line, their number and the sum of their hashes, as `4#000c5a5f00c0ffee`.
 
 use std::collections::BTreeMap;
 
@@ -60,11 +64,14 @@ use crate::api::{
 };
 use crate::connectors::{CsvSink, JsonLinesSink};
 
+mod lineage;
 mod plan;
 mod row;
 mod row_source;
 mod source;
+mod text_source;
 
+use lineage::{Keeps, Lineage};
 use plan::{Operation, Plan, SinkKind, Stage, Via};
 use row::Row;
 
@@ -82,11 +89,11 @@ pub(super) fn describe(env: &mut StreamExecutionEnvironment, job: &JobParameters
         let rows = match &stage.operation {
             Operation::Source(options) => {
                 let number = sources.next().unwrap_or_default();
-                let rows = source::stream(env, number, stage, options);
+                let rows = source::stream(env, number, stage, options, plan.keeps);
                 streams.insert(index, rows);
                 continue;
             }
-            Operation::Join => join(&streams, stage),
+            Operation::Join => join(&streams, stage, plan.keeps),
             operation => {
                 let inputs = stage.inputs.iter().map(|input| {
                     let rows = &streams[&input.stage];
@@ -99,7 +106,7 @@ pub(super) fn describe(env: &mut StreamExecutionEnvironment, job: &JobParameters
                 } else {
                     rows.full_window_partition()
                 };
-                let Some(result) = one_input(operation, &window, stage.per_key) else {
+                let Some(result) = one_input(operation, &window, stage.per_key, plan.keeps) else {
                     if let Operation::Sink(kind) = operation {
                         sink(&rows, stage, *kind);
                     }
@@ -125,6 +132,7 @@ fn one_input(
     operation: &Operation,
     window: &PartitionWindowedStream<Row>,
     per_key: bool,
+    keeps: Keeps,
 ) -> Option<DataStream<Row>> {
     Some(match *operation {
         Operation::Map => window.map(Row::mapped),
@@ -133,7 +141,7 @@ fn one_input(
         Operation::Group => window.map_partition(group),
         Operation::Sort { by_value: true, order } => window.sort_partition_by_field("value", order),
         Operation::Sort { by_value: false, order } => window.sort_partition(|row| row.key, order),
-        Operation::Count => window.aggregate(Count { per_key }),
+        Operation::Count => window.aggregate(Count { per_key, keeps }),
         Operation::Reduce => window.reduce(Row::folded),
         Operation::First(count) => {
             window.map_partition(async move |rows: &mut Records<Row>, out: &Out<Row>| {
@@ -188,7 +196,7 @@ struct Sided {
     row: Row,
 }
 
-fn join(streams: &BTreeMap<usize, DataStream<Row>>, stage: &Stage) -> DataStream<Row> {
+fn join(streams: &BTreeMap<usize, DataStream<Row>>, stage: &Stage, keeps: Keeps) -> DataStream<Row> {
     let [first, second] = [(0, true), (1, false)].map(|(input, first)| {
         let input = stage.inputs[input];
         let side = if first { "first" } else { "second" };
@@ -198,18 +206,21 @@ fn join(streams: &BTreeMap<usize, DataStream<Row>>, stage: &Stage) -> DataStream
         exchanged(&sided, input.via, |sided: &Sided| sided.row.key)
     });
     first.union(&second).full_window_partition().map_partition(
-        async |rows: &mut Records<Sided>, out: &Out<Row>| {
-            let mut sums: BTreeMap<i64, i64> = BTreeMap::new();
+        async move |rows: &mut Records<Sided>, out: &Out<Row>| {
+            let none = (0, Lineage::none(keeps));
+            let mut sums: BTreeMap<i64, (i64, Lineage)> = BTreeMap::new();
             let mut second_has_begun = false;
             while let Some(Sided { first, row }) = rows.next().await {
                 if !first {
                     second_has_begun = true;
-                    out.collect(row.joined(sums.get(&row.key).copied().unwrap_or_default())).await;
+                    let sum = sums.get(&row.key).unwrap_or(&none);
+                    out.collect(row.joined(sum)).await;
                 } else if second_has_begun {
                     return Err("a row of the first input came behind one of the second".into());
                 } else {
-                    let sum = sums.entry(row.key).or_default();
+                    let (sum, lineage) = sums.entry(row.key).or_insert_with(|| none.clone());
                     *sum = sum.wrapping_add(row.value);
+                    lineage.add(&row.lineage);
                 }
             }
             Ok(())
@@ -223,7 +234,7 @@ async fn group(rows: &mut Records<Row>, out: &Out<Row>) -> Result<(), FunctionEr
     while let Some(row) = rows.next().await {
         let index = *of_key.entry(row.key).or_insert(groups.len());
         match groups.get_mut(index) {
-            Some(group) => *group = group.grouped(row),
+            Some(group) => group.group(&row),
             None => groups.push(row),
         }
     }
@@ -237,6 +248,7 @@ async fn group(rows: &mut Records<Row>, out: &Out<Row>) -> Result<(), FunctionEr
 struct Count {
     /// They have one key, which the result shall have, too.
     per_key: bool,
+    keeps: Keeps,
 }
 
 impl AggregateFunction<Row> for Count {
@@ -244,12 +256,12 @@ impl AggregateFunction<Row> for Count {
     type Output = Row;
 
     fn create_accumulator(&self) -> Row {
-        Row::NONE
+        Row::none(self.keeps)
     }
 
     fn add(&self, row: Row, counted: Row) -> Row {
         let key = if self.per_key { row.key } else { counted.key };
-        Row { key, ..counted.counted(row) }
+        Row { key, ..counted.counted(&row) }
     }
 
     fn get_result(&self, counted: Row) -> Row {

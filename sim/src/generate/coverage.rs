@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::options::OPTIONS;
-use super::plan::{OPERATIONS, SINKS, WAYS};
+use super::plan::{LINEAGES, OPERATIONS, SINKS, WAYS};
 use crate::scenario::Scenario;
 
 const SOURCES: [&str; 6] = ["rows", "collection", "sequence", "csv", "json-lines", "text"];
@@ -23,6 +23,7 @@ pub fn known_features() -> BTreeSet<String> {
     all.extend(WAYS.map(|way| format!("exchange {way}")));
     all.extend(SOURCES.map(|kind| format!("source {kind}")));
     all.extend(SINKS.map(|kind| format!("sink {kind}")));
+    all.extend(LINEAGES.map(|kept| format!("lineage {kept}")));
     all.extend(
         ["operator per key", "source static", "source without snapshots", "source without rows"]
             .map(String::from),
@@ -49,7 +50,11 @@ pub fn features(scenario: &Scenario) -> BTreeSet<String> {
     let mut see = |feature: String| _ = found.insert(feature);
     see(format!("job {}", scenario.job.name));
     let plan = scenario.job.arguments.0.get("plan").map_or("", String::as_str);
-    for words in plan.lines().filter_map(|line| Some(line.split_once(" = ")?.1)) {
+    for (name, words) in plan.lines().filter_map(|line| line.split_once(" = ")) {
+        if name == "lineage" {
+            see(format!("lineage {words}"));
+            continue;
+        }
         let mut words = words.split_whitespace();
         let operation = words.next().unwrap_or_default();
         let mut kind = None;

@@ -11,6 +11,9 @@ use super::plan::{OPERATIONS, PlanShape, SINKS, SourceShape, StageShape, WAYS};
 use super::stream::Stream;
 use crate::scenario::{Arguments, Input, Job};
 
+/// With more records of sources, rows keep a hash of what they are made of, and no ids.
+const SMALL: usize = 100;
+
 pub fn draw(draws: &mut Stream, of_data: &mut Stream, program: &Arc<Program>) -> (Job, Vec<Input>) {
     match draws.below(10) {
         0 => word_count(draws, of_data),
@@ -58,8 +61,9 @@ fn dataflow(draws: &mut Stream, of_data: &mut Stream, program: &Arc<Program>) ->
     let parallelism = |draws: &mut Stream| {
         if draws.one_in(2) { Some(draws.between(1, 8)) } else { None }
     };
+    let mut records = 0;
     let mut source = |number: u32| SourceShape {
-        words: source(draws, of_data, number, &mut inputs),
+        words: source(draws, of_data, number, &mut inputs, &mut records),
         is_static: draws.one_in(2),
         parallelism: parallelism(draws),
     };
@@ -75,7 +79,9 @@ fn dataflow(draws: &mut Stream, of_data: &mut Stream, program: &Arc<Program>) ->
         is_written: draws.one_in(3),
         sink: draws.one_of(&SINKS),
     };
-    let shape = PlanShape { sources, stages: (0..stages).map(stage).collect() };
+    let stages = (0..stages).map(stage).collect();
+    let lineage = if records > SMALL { "hash" } else { "ids" };
+    let shape = PlanShape { lineage, sources, stages };
     let text = shape.text();
     let arguments = vec![("plan".to_owned(), text.clone())];
     let given = JobArguments { name: "dataflow".to_owned(), arguments };
@@ -84,15 +90,22 @@ fn dataflow(draws: &mut Stream, of_data: &mut Stream, program: &Arc<Program>) ->
     (job("dataflow", [("plan", text)]), inputs)
 }
 
-/// The words of a source; adds its files.
-fn source(draws: &mut Stream, of_data: &mut Stream, number: u32, inputs: &mut Vec<Input>) -> String {
+/// The words of a source; adds its files, and how many records it has at most.
+fn source(
+    draws: &mut Stream,
+    of_data: &mut Stream,
+    number: u32,
+    inputs: &mut Vec<Input>,
+    records: &mut usize,
+) -> String {
+    let files = inputs.len();
     let keys = draws.one_of(&[1, 7, 1000]);
     let (rows, splits) = (draws.one_of(&[0, 1, 20, 60, 300]), draws.between(1, 7));
     let split_bytes = draws.one_of(&[16, 100, 1 << 20]);
     let places = format!("rows={rows} splits={splits} keys={keys}");
     let directory = format!("in-{number}");
     let snapshots = if draws.one_in(4) { " snapshots=false" } else { "" };
-    match draws.below(8) {
+    let words = match draws.below(8) {
         0 => format!("kind=collection {places}"),
         1 => format!("kind=sequence {places}{snapshots}"),
         2 => {
@@ -108,5 +121,9 @@ fn source(draws: &mut Stream, of_data: &mut Stream, number: u32, inputs: &mut Ve
             format!("kind=text path={directory} split-bytes={split_bytes} keys={keys}")
         }
         _ => format!("{places}{snapshots}"),
-    }
+    };
+    let lines = |file: &Input| file.text.lines().count() * file.repeat as usize;
+    let of_files: usize = inputs[files..].iter().map(lines).sum();
+    *records += if words.contains("rows=") { rows as usize } else { of_files };
+    words
 }

@@ -6,6 +6,8 @@ use std::fmt::Write as _;
 
 #[derive(Clone, Debug)]
 pub struct PlanShape {
+    /// How lineages are kept.
+    pub lineage: &'static str,
     pub sources: Vec<SourceShape>,
     pub stages: Vec<StageShape>,
 }
@@ -37,6 +39,8 @@ pub struct StageShape {
 
 pub const WAYS: [&str; 7] = ["forward", "hash", "rebalance", "rescale", "shuffle", "custom", "broadcast"];
 
+pub const LINEAGES: [&str; 2] = ["ids", "hash"];
+
 pub const SINKS: [&str; 4] = ["csv", "json-lines", "collect", "print"];
 
 pub const OPERATIONS: [&str; 11] = [
@@ -61,7 +65,7 @@ impl StageShape {
 
 impl PlanShape {
     pub fn text(&self) -> String {
-        let mut plan = String::new();
+        let mut plan = format!("lineage = {}\n", self.lineage);
         let mut names = Vec::new();
         let set =
             |parallelism: Option<u32>| parallelism.map_or_else(String::new, |p| format!(" parallelism={p}"));

@@ -44,7 +44,7 @@ impl ReferenceJob for ByShipDate {
         let [to_map, to_sort] = EXCHANGES;
         let read = self.items.read(&source.splits)?;
         let cut = self.shape.subpartitions(to_map, read.len() as u32);
-        let mapped = DataSet::by_hash(&read, cut, |row: &Row| row.orderkey)?.read_all(&map.inputs, 0)?;
+        let mapped = DataSet::by_hash(&read, cut, |row: &&Row| row.orderkey)?.read_all(&map.inputs, 0)?;
         let cut = self.shape.subpartitions(to_sort, mapped.len() as u32);
         let partitions = DataSet::round_robin(&mapped, cut)?.read_all(&sort.inputs, 0)?;
         let file = |(subtask, mut rows): (usize, Vec<&Row>)| {

@@ -13,9 +13,10 @@ mod plan;
 mod row;
 mod sink;
 mod source;
+mod ways;
 mod whole;
 
-use plan::{Input, Layout, Operation, Origin, Place, Stage};
+use plan::{Input, Layout, Operation, Origin, Place, Plan, Stage};
 use row::{Row, by_key, counted, grouped, joined, kept, mapped, reduced, skewed, sorted};
 use sink::SinkKind;
 use whole::Known;
@@ -23,21 +24,23 @@ use whole::Known;
 use super::exchange::DataSet;
 use crate::scenario::Input as InputFile;
 
-use super::{Counting, Files, ReferenceJob, Shape, VertexWitness, Witness};
+use super::{Counting, Files, Lineage, Lineages, ReferenceJob, Shape, VertexWitness, Witness};
 
 #[derive(Debug)]
 pub struct Dataflow {
-    stages: Vec<Stage>,
+    plan: Plan,
     layout: Layout,
     shape: Shape,
-    /// Of each source, its rows by split.
-    sources: Vec<Vec<Vec<Row>>>,
+    sources: Sources,
     /// Of each stage, whatever the witness.
     known: Vec<Known>,
 }
 
 /// Rows by subtask.
 type Subtasks = Vec<Vec<Row>>;
+
+/// Of each source, its rows by split.
+type Sources = Vec<Vec<Vec<Row>>>;
 
 impl Dataflow {
     /// Also says how many splits each source has that reads files.
@@ -49,19 +52,39 @@ impl Dataflow {
     ) -> Result<Self, String> {
         let plan = job.arguments.iter().find(|(name, _)| name == "plan");
         let (_, plan) = plan.ok_or("the reference of dataflow needs the argument 'plan'")?;
-        let stages = plan::read(plan)?;
-        let layout = Layout::of(&stages);
-        layout.check(&stages, graph)?;
+        let plan = plan::read(plan)?;
+        let layout = Layout::of(&plan.stages);
+        layout.check(&plan.stages, graph)?;
         let parallelism: Vec<Option<u32>> =
             layout.places.iter().map(|place| graph.vertices[place.vertex].parallelism).collect();
-        let sources = sources(&stages, inputs)?;
-        for (stage, place) in stages.iter().zip(&layout.places) {
+        let sources = sources(&plan, inputs)?;
+        for (stage, place) in plan.stages.iter().zip(&layout.places) {
             if let Operation::Source { number, origin: Origin::Files { .. } } = &stage.operation {
                 shape.splits[place.vertex] = Some(sources[*number as usize].len() as u32);
             }
         }
-        let known = whole::known(&stages, &sources, &parallelism);
-        Ok(Self { stages, layout, shape: shape.clone(), sources, known })
+        let known = whole::known(&plan, &sources, &parallelism);
+        Ok(Self { plan, layout, shape: shape.clone(), sources, known })
+    }
+
+    /// What the subtasks of every stage have behind it. Lineages are kept as `none` is.
+    fn run_all(&self, witness: &Witness, sources: &Sources, none: &Lineage) -> Result<Vec<Subtasks>, String> {
+        if witness.vertices.len() != self.layout.vertices {
+            return Err(format!("the job does not have {} vertices", self.layout.vertices));
+        }
+        let mut results: Vec<Subtasks> = Vec::new();
+        for (stage, place) in self.plan.stages.iter().zip(&self.layout.places) {
+            let vertex = &witness.vertices[place.vertex];
+            let rows = match &stage.operation {
+                Operation::Source { number, .. } => {
+                    let splits = &sources[*number as usize];
+                    vertex.splits.iter().map(|consumed| read(splits, consumed)).collect()
+                }
+                _ => self.run(stage, *place, &results, vertex, none),
+            };
+            results.push(rows?);
+        }
+        Ok(results)
     }
 
     /// What a stage's subtasks have after it, given what all stages before have.
@@ -71,11 +94,8 @@ impl Dataflow {
         place: Place,
         before: &[Subtasks],
         vertex: &VertexWitness,
+        none: &Lineage,
     ) -> Result<Subtasks, String> {
-        if let Operation::Source { number, .. } = &stage.operation {
-            let splits = &self.sources[*number as usize];
-            return vertex.splits.iter().map(|consumed| read(splits, consumed)).collect();
-        }
         let gates: Vec<Subtasks> = match place.data_sets {
             None => stage.inputs.iter().map(|input| before[input.stage].clone()).collect(),
             Some(first) => (0..)
@@ -87,7 +107,7 @@ impl Dataflow {
         };
         let subtask = |subtask: usize| {
             let gates: Vec<&[Row]> = gates.iter().map(|gate| gate[subtask].as_slice()).collect();
-            apply(stage, &gates)
+            apply(stage, &gates, none)
         };
         if gates.iter().any(|gate| gate.len() != vertex.splits.len()) {
             return Err(format!("stage '{}' has another number of subtasks than its ranges say", stage.name));
@@ -101,43 +121,44 @@ impl Dataflow {
         let subpartitions = self.shape.subpartitions(data_set, producers.len() as u32);
         match input.way {
             Partitioner::Forward | Partitioner::Broadcast => Ok(DataSet::single(producers)),
-            Partitioner::Hash => DataSet::by_hash(producers, subpartitions, |row: Row| row.key),
+            Partitioner::Hash => DataSet::by_hash(producers, subpartitions, |row: &Row| row.key),
             Partitioner::Rebalance | Partitioner::Rescale => DataSet::round_robin(producers, subpartitions),
             Partitioner::Shuffle => DataSet::shuffled(producers, subpartitions),
-            Partitioner::Custom => DataSet::by(producers, subpartitions, |row: Row| row.key.cast_unsigned()),
+            Partitioner::Custom => DataSet::by(producers, subpartitions, |row: &Row| row.key.cast_unsigned()),
         }
     }
 }
 
 /// Each source's rows by split.
-fn sources(stages: &[Stage], inputs: &[InputFile]) -> Result<Vec<Vec<Vec<Row>>>, String> {
-    let sources = stages.iter().filter_map(|stage| match &stage.operation {
+fn sources(plan: &Plan, inputs: &[InputFile]) -> Result<Sources, String> {
+    let sources = plan.stages.iter().filter_map(|stage| match &stage.operation {
         Operation::Source { number, origin } => Some((*number, origin)),
         _ => None,
     });
-    sources.map(|(number, origin)| source::splits(number, origin, inputs)).collect()
+    sources.map(|(number, origin)| source::splits(number, origin, inputs, &plan.none)).collect()
 }
 
 fn read(splits: &[Vec<Row>], consumed: &[u32]) -> Result<Vec<Row>, String> {
     let mut rows = Vec::new();
     for &split in consumed {
-        rows.extend(splits.get(split as usize).ok_or_else(|| format!("there is no split {split}"))?);
+        let split = splits.get(split as usize).ok_or_else(|| format!("there is no split {split}"))?;
+        rows.extend_from_slice(split);
     }
     Ok(rows)
 }
 
 /// What one subtask makes of what its gates deliver, one after the other.
-fn apply(stage: &Stage, gates: &[&[Row]]) -> Result<Vec<Row>, String> {
+fn apply(stage: &Stage, gates: &[&[Row]], none: &Lineage) -> Result<Vec<Row>, String> {
     if let (Operation::Join, [first, second]) = (&stage.operation, gates) {
         return Ok(joined(first, second));
     }
     let rows = gates.concat();
     if !stage.per_key {
-        return Ok(window(&stage.operation, rows));
+        return Ok(window(&stage.operation, rows, none));
     }
     let of_key = |rows: Vec<Row>| {
         let key = rows[0].key;
-        let mut results = window(&stage.operation, rows);
+        let mut results = window(&stage.operation, rows, none);
         if stage.operation == Operation::Count {
             for row in &mut results {
                 row.key = key;
@@ -148,15 +169,15 @@ fn apply(stage: &Stage, gates: &[&[Row]]) -> Result<Vec<Row>, String> {
     Ok(by_key(&rows)?.into_iter().flat_map(of_key).collect())
 }
 
-fn window(operation: &Operation, rows: Vec<Row>) -> Vec<Row> {
+fn window(operation: &Operation, rows: Vec<Row>, none: &Lineage) -> Vec<Row> {
     match operation {
         Operation::Map => rows.into_iter().map(mapped).collect(),
         Operation::Filter => rows.into_iter().filter(kept).collect(),
         Operation::Skew => rows.into_iter().map(skewed).collect(),
         Operation::Group => grouped(&rows),
         Operation::Sort { by_value, descending } => sorted(&rows, *by_value, *descending),
-        Operation::Count => vec![counted(&rows)],
-        Operation::Reduce => reduced(&rows).into_iter().collect(),
+        Operation::Count => vec![counted(&rows, none)],
+        Operation::Reduce => reduced(&rows, none).into_iter().collect(),
         Operation::First(count) => rows.into_iter().take(*count).collect(),
         Operation::Source { .. } | Operation::Join | Operation::Sink(_) => rows,
     }
@@ -179,25 +200,20 @@ fn sink_rows<'a>(
 
 impl ReferenceJob for Dataflow {
     fn outputs(&self, witness: &Witness) -> Result<Files, String> {
-        if witness.vertices.len() != self.layout.vertices {
-            return Err(format!("the job does not have {} vertices", self.layout.vertices));
-        }
         let mut files = Files::new();
-        let mut results: Vec<Subtasks> = Vec::new();
-        for (stage, place) in self.stages.iter().zip(&self.layout.places) {
-            let rows = self.run(stage, *place, &results, &witness.vertices[place.vertex])?;
+        let results = self.run_all(witness, &self.sources, &self.plan.none)?;
+        for (stage, subtasks) in self.plan.stages.iter().zip(results) {
             if let Operation::Sink(kind) = stage.operation {
-                for (subtask, rows) in rows.iter().enumerate() {
+                for (subtask, rows) in subtasks.iter().enumerate() {
                     files.insert(kind.path(&stage.name, subtask), kind.file(rows)?);
                 }
             }
-            results.push(rows);
         }
         Ok(files)
     }
 
     fn accumulators(&self) -> BTreeMap<String, i64> {
-        let counted = self.stages.iter().filter_map(|stage| match &stage.operation {
+        let counted = self.plan.stages.iter().filter_map(|stage| match &stage.operation {
             Operation::Source { origin: Origin::Made { splits, counted: true, .. }, .. } => {
                 Some(splits.iter().map(|&rows| i64::from(rows)).sum::<i64>())
             }
@@ -208,26 +224,28 @@ impl ReferenceJob for Dataflow {
     }
 
     fn whole(&self, files: &BTreeMap<String, Bytes>) -> Result<(), String> {
-        for (stage, known) in self.stages.iter().zip(&self.known) {
+        for (stage, known) in self.plan.stages.iter().zip(&self.known) {
             if let Operation::Sink(kind) = stage.operation {
                 let mut rows = Vec::new();
                 for of_file in sink_rows(kind, &stage.name, files) {
                     rows.extend(of_file?.1);
                 }
-                known.check(&rows).map_err(|error| format!("output '{}': {error}", stage.name))?;
+                known
+                    .check(&rows, &self.plan.none)
+                    .map_err(|error| format!("output '{}': {error}", stage.name))?;
             }
         }
         Ok(())
     }
 
     fn in_order(&self, files: &BTreeMap<String, Bytes>) -> Result<(), String> {
-        for (stage, place) in self.stages.iter().zip(&self.layout.places) {
+        for (stage, place) in self.plan.stages.iter().zip(&self.layout.places) {
             let (&Operation::Sink(kind), [input], None) =
                 (&stage.operation, stage.inputs.as_slice(), place.data_sets)
             else {
                 continue;
             };
-            let sort = &self.stages[input.stage];
+            let sort = &self.plan.stages[input.stage];
             let Operation::Sort { by_value, descending } = sort.operation else { continue };
             if sort.per_key {
                 continue;
@@ -248,7 +266,7 @@ impl ReferenceJob for Dataflow {
     }
 
     fn counting(&self, vertex: JobVertexId) -> Counting {
-        let stages = self.stages.iter().zip(&self.layout.places);
+        let stages = self.plan.stages.iter().zip(&self.layout.places);
         let mut of_vertex = stages.filter(|(_, place)| place.vertex == vertex.0 as usize);
         Counting {
             of_nothing: of_vertex
@@ -257,6 +275,10 @@ impl ReferenceJob for Dataflow {
             ends_early: of_vertex.clone().any(|(stage, _)| matches!(stage.operation, Operation::First(_))),
             writes: of_vertex.any(|(stage, _)| matches!(stage.operation, Operation::Sink(_))),
         }
+    }
+
+    fn lineages(&self) -> Option<&dyn Lineages> {
+        Some(self)
     }
 }
 

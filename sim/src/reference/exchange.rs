@@ -12,12 +12,12 @@ pub struct DataSet<T> {
     partitions: Vec<Vec<Vec<T>>>,
 }
 
-impl<T: Copy> DataSet<T> {
+impl<T: Clone> DataSet<T> {
     /// By the hash of the key's postcard encoding.
     pub fn by_hash<K: Serialize>(
         producers: &[Vec<T>],
         subpartitions: u32,
-        key_of: impl Fn(T) -> K,
+        key_of: impl Fn(&T) -> K,
     ) -> Result<Self, String> {
         Self::deal(producers, subpartitions, |_, _, record| {
             let key = postcard::to_stdvec(&key_of(record)).map_err(|error| format!("a key: {error}"))?;
@@ -51,7 +51,7 @@ impl<T: Copy> DataSet<T> {
     pub fn by(
         producers: &[Vec<T>],
         subpartitions: u32,
-        number_of: impl Fn(T) -> u64,
+        number_of: impl Fn(&T) -> u64,
     ) -> Result<Self, String> {
         Self::deal(producers, subpartitions, |_, _, record| Ok(number_of(record) % u64::from(subpartitions)))
     }
@@ -59,12 +59,12 @@ impl<T: Copy> DataSet<T> {
     fn deal(
         producers: &[Vec<T>],
         subpartitions: u32,
-        choose: impl Fn(usize, usize, T) -> Result<u64, String>,
+        choose: impl Fn(usize, usize, &T) -> Result<u64, String>,
     ) -> Result<Self, String> {
         let mut partitions = vec![vec![Vec::new(); subpartitions as usize]; producers.len()];
         for (producer, (records, partition)) in producers.iter().zip(&mut partitions).enumerate() {
-            for (nth, &record) in records.iter().enumerate() {
-                partition[choose(producer, nth, record)? as usize].push(record);
+            for (nth, record) in records.iter().enumerate() {
+                partition[choose(producer, nth, record)? as usize].push(record.clone());
             }
         }
         Ok(Self { partitions })
@@ -79,7 +79,7 @@ impl<T: Copy> DataSet<T> {
                     self.partitions.get(partition as usize).and_then(|all| all.get(subpartition as usize));
                 let found =
                     found.ok_or_else(|| format!("there is no subpartition {partition}/{subpartition}"))?;
-                records.extend(found);
+                records.extend_from_slice(found);
             }
         }
         Ok(records)
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn what_goes_by_a_number_goes_to_its_remainder() {
-        let data = DataSet::by(&[vec![5, 3, 4]], 3, |number: u64| number).unwrap();
+        let data = DataSet::by(&[vec![5, 3, 4]], 3, |number: &u64| *number).unwrap();
         assert_eq!(data.partitions, [[vec![3], vec![4], vec![5]]]);
     }
 
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn a_key_is_always_in_one_subpartition_and_all_of_them_are_used() {
         let records: Vec<i64> = (0..100).chain(0..100).collect();
-        let data = DataSet::by_hash(&[records], 4, |record| record).unwrap();
+        let data = DataSet::by_hash(&[records], 4, |record| *record).unwrap();
         let mut count = 0;
         for subpartition in &data.partitions[0] {
             let (first, second) = subpartition.split_at(subpartition.len() / 2);

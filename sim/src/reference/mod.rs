@@ -17,6 +17,7 @@ mod by_ship_date;
 mod dataflow;
 mod exchange;
 mod line_items;
+mod lineage;
 mod rows;
 mod shape;
 mod table;
@@ -30,6 +31,7 @@ use line_items::LineItems;
 use totals::TotalsOfTable;
 use word_count::WordCount;
 
+pub use lineage::{Lineage, Lineages, Made, Place, ReadAt, RecordId, Step};
 pub use shape::{Cut, Shape};
 pub use witness::{VertexWitness, Witness};
 
@@ -57,6 +59,11 @@ pub trait ReferenceJob: Send + Sync {
     /// What the records of a vertex can be counted by.
     fn counting(&self, _vertex: JobVertexId) -> Counting {
         Counting::default()
+    }
+
+    /// What the rows of outputs are made of, if they say so.
+    fn lineages(&self) -> Option<&dyn Lineages> {
+        None
     }
 }
 
@@ -155,5 +162,10 @@ impl Reference {
     /// See [`ReferenceJob::counting`].
     pub fn counting(&self, vertex: JobVertexId) -> Counting {
         self.job.counting(vertex)
+    }
+
+    /// See [`ReferenceJob::lineages`].
+    pub fn lineages(&self) -> Option<&dyn Lineages> {
+        self.job.lineages()
     }
 }

@@ -97,7 +97,7 @@ impl ReferenceJob for WordCount {
             source.splits.iter().map(|splits| self.of_splits(splits)).collect();
         let read = read?;
         let cut = self.shape.subpartitions(IntermediateDataSetId(0), read.len() as u32);
-        let counted = DataSet::by_hash(&read, cut, |word| word)?.read_all(&count.inputs, 0)?;
+        let counted = DataSet::by_hash(&read, cut, |word| *word)?.read_all(&count.inputs, 0)?;
         let file = |(subtask, words): (usize, Vec<&str>)| {
             Ok((part(&self.output, subtask), csv(HEADER, lines(words.into_iter())?)))
         };

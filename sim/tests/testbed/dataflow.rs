@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed};
 use revenant_sim::explore::{ExploreOptions, Report, explore};
-use revenant_sim::generate::plan::{OPERATIONS, PlanShape, SINKS, SourceShape, StageShape, WAYS};
+use revenant_sim::generate::plan::{LINEAGES, OPERATIONS, PlanShape, SINKS, SourceShape, StageShape, WAYS};
 use revenant_sim::scenario::Scenario;
 
 use super::{program, scenario};
@@ -91,7 +91,8 @@ fn explored(plan: &str, sort_memory: &str, seed: u64) -> Report {
 #[test]
 fn every_operation_and_exchange_does_what_the_reference_says_with_and_without_a_crash() {
     for (seed, plan) in (1..).zip(PLANS) {
-        let report = explored(plan, SORT_MEMORIES[seed as usize % 3], seed);
+        let plan = format!("lineage = {}\n{plan}", LINEAGES[seed as usize % 2]);
+        let report = explored(&plan, SORT_MEMORIES[seed as usize % 3], seed);
         assert!(report.failures.is_empty() && report.vacuous == 0, "{plan}\n{report}");
         assert_eq!(report.tried, CRASHES, "{plan}\n{report}");
     }
@@ -141,9 +142,10 @@ proptest! {
         sources in prop::collection::vec(source(), 1..3),
         stages in prop::collection::vec(stage(), 1..6),
         sort_memory in prop::sample::select(SORT_MEMORIES.to_vec()),
+        lineage in prop::sample::select(LINEAGES.to_vec()),
         seed in any::<u32>(),
     ) {
-        let mut plan = PlanShape { sources, stages }.text();
+        let mut plan = PlanShape { lineage, sources, stages }.text();
         if program().build(&scenario_of(&plan, sort_memory).job()).is_err() {
             // Then a forward is between different parallelisms, and nothing else can be wrong.
             plan = plan.replace("forward", "rebalance");

@@ -120,7 +120,19 @@ impl<F: LineFormat> Source for LineSource<F> {
         context: &SourceReaderContext,
         out: &Out<F::Record>,
     ) -> Result<(), FunctionError> {
-        let bad = self.read_lines(context, &split, async |record| out.collect(record).await).await?;
+        self.for_each(&split, context, async |record| out.collect(record).await).await
+    }
+}
+
+impl<F: LineFormat> LineSource<F> {
+    /// Hands on the records of a split.
+    pub(crate) async fn for_each(
+        &self,
+        split: &FileSourceSplit,
+        context: &SourceReaderContext,
+        collect: impl AsyncFnMut(F::Record),
+    ) -> Result<(), FunctionError> {
+        let bad = self.read_lines(context, split, collect).await?;
         if self.bad_lines == BadLines::SkipAndCount {
             let name = format!("{}.bad-lines", context.source_name());
             context.add_to_accumulator(&name, i64::try_from(bad).unwrap_or(i64::MAX));

@@ -5,6 +5,7 @@
 use crate::api::Order;
 use crate::config::MAX_PARALLELISM;
 
+use super::lineage::Keeps;
 use super::source::SourceOptions;
 
 mod source;
@@ -21,6 +22,8 @@ pub(super) struct PlanError(String);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Plan {
     pub stages: Vec<Stage>,
+    /// How lineages are kept.
+    pub keeps: Keeps,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,6 +93,9 @@ const MAX_INPUTS: usize = 64;
 const MAX_NAME: usize = 64;
 const MAX_ROWS: u32 = 1_000_000_000;
 
+/// No name of a stage: its line says how lineages are kept.
+const LINEAGE: &str = "lineage";
+
 const OPERATIONS: [&str; 11] =
     ["source", "map", "filter", "skew", "join", "group", "sort", "count", "reduce", "first", "sink"];
 
@@ -105,7 +111,7 @@ const VIAS: [(&str, Via); 7] = [
 
 impl Plan {
     pub(super) fn parse(text: &str) -> Result<Self, PlanError> {
-        let lines = lines(text)?;
+        let (lines, keeps) = lines(text)?;
         let mut reader = Reader { lines: &lines, stages: Vec::new(), resolved: Vec::new() };
         for line in &lines {
             reader.add(line).map_err(|problem| line.error(&problem))?;
@@ -123,7 +129,7 @@ impl Plan {
                 return Err(line.error(&format!("{problem}{}', or leave it out", line.name)));
             }
         }
-        Ok(Self { stages })
+        Ok(Self { stages, keeps })
     }
 }
 
@@ -140,18 +146,26 @@ impl Line<'_> {
     }
 }
 
-fn lines(text: &str) -> Result<Vec<Line<'_>>, PlanError> {
+/// The lines of stages, and what the line says that is none of a stage.
+fn lines(text: &str) -> Result<(Vec<Line<'_>>, Keeps), PlanError> {
     let mut lines: Vec<Line> = Vec::new();
+    let mut keeps = None;
     for (number, row) in (1..).zip(text.lines()) {
         let row = row.split('#').next().unwrap_or_default();
         for piece in row.split(';').map(str::trim).filter(|piece| !piece.is_empty()) {
             let wrong = |problem: String| PlanError(format!("line {number}: {problem}"));
-            let Some((name, words)) = piece.split_once('=').map(|(name, words)| (name.trim(), words)) else {
+            let Some((name, words)) = piece.split_once('=').map(|(name, words)| (name.trim(), words.trim()))
+            else {
                 return Err(wrong(format!(
                     "'{}' is no stage; expected '<name> = <operation> <inputs> …', for example 'b = map a'",
                     shown(piece)
                 )));
             };
+            if name == LINEAGE {
+                let read = read_keeps(words, keeps.is_some()).map_err(wrong)?;
+                keeps = Some(read);
+                continue;
+            }
             if !is_name(name) {
                 return Err(wrong(format!(
                     "'{}' is no name of a stage; right are at most {MAX_NAME} letters, digits, '-' and '_', a \
@@ -171,7 +185,21 @@ fn lines(text: &str) -> Result<Vec<Line<'_>>, PlanError> {
             lines.push(Line { number, name, words: words.split_whitespace().collect() });
         }
     }
-    Ok(lines)
+    Ok((lines, keeps.unwrap_or(Keeps::Hash)))
+}
+
+fn read_keeps(words: &str, is_second: bool) -> Result<Keeps, String> {
+    if is_second {
+        return Err(format!("'{LINEAGE}' is said twice; say once how lineages are kept"));
+    }
+    match words {
+        "ids" => Ok(Keeps::Ids),
+        "hash" => Ok(Keeps::Hash),
+        other => Err(format!(
+            "'{LINEAGE} = {}' is not '{LINEAGE} = ids' or '{LINEAGE} = hash'; a stage cannot have this name",
+            shown(other)
+        )),
+    }
 }
 
 fn is_name(text: &str) -> bool {

@@ -7,6 +7,7 @@ use crate::api::{FunctionError, Out};
 use crate::connectors::{Source, SourceReaderContext};
 use crate::coordinator::SplitAssignment;
 
+use super::lineage::{Keeps, RecordId};
 use super::row::Row;
 use super::source::Places;
 
@@ -22,6 +23,7 @@ pub(super) struct RowSource {
     pub places: Places,
     pub assignment: SplitAssignment,
     pub snapshots: bool,
+    pub keeps: Keeps,
 }
 
 /// A split and how many rows it has.
@@ -34,7 +36,8 @@ pub(super) struct Piece {
 impl RowSource {
     pub(super) fn rows_of(self, piece: Piece) -> impl Iterator<Item = Row> {
         let keys = self.places.keys.max(1);
-        (0..piece.rows).map(move |offset| Row::generate(self.number, piece.split, offset, keys))
+        let id = move |offset| RecordId { source: self.number, split: piece.split, offset };
+        (0..piece.rows).map(move |offset| Row::generate(id(offset), keys, self.keeps))
     }
 }
 
@@ -74,7 +77,7 @@ mod tests {
         let lengths = |rows, splits| -> Vec<u32> {
             let (assignment, snapshots) = (SplitAssignment::Static, true);
             let places = Places { rows, splits, keys: 3 };
-            RowSource { number: 0, places, assignment, snapshots }
+            RowSource { number: 0, places, assignment, snapshots, keeps: Keeps::Hash }
                 .splits()
                 .iter()
                 .map(|piece| piece.rows)

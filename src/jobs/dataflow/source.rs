@@ -7,9 +7,11 @@ use crate::connectors::{
 };
 use crate::coordinator::SplitAssignment;
 
+use super::lineage::{Keeps, RecordId};
 use super::plan::Stage;
-use super::row::Row;
+use super::row::{FileRow, Row};
 use super::row_source::RowSource;
+use super::text_source::TextRows;
 
 /// What the plan says of a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,6 +62,7 @@ pub(super) fn stream(
     number: u32,
     stage: &Stage,
     options: &SourceOptions,
+    keeps: Keeps,
 ) -> DataStream<Row> {
     let SourceOptions { kind, assignment, snapshots } = options;
     let (assignment, snapshots) = (*assignment, *snapshots);
@@ -67,10 +70,10 @@ pub(super) fn stream(
     let raw = format!("{name}.raw");
     match kind {
         SourceKind::Rows(places) => {
-            added(env, name, RowSource { number, places: *places, assignment, snapshots }, stage)
+            added(env, name, RowSource { number, places: *places, assignment, snapshots, keeps }, stage)
         }
         SourceKind::Collection(places) => {
-            let generated = RowSource { number, places: *places, assignment, snapshots };
+            let generated = RowSource { number, places: *places, assignment, snapshots, keeps };
             let rows = generated.splits().into_iter().flat_map(|piece| generated.rows_of(piece));
             let source = CollectionSource::new(rows).with_splits(places.splits as usize);
             added(env, name, source.assigned(assignment), stage)
@@ -79,23 +82,25 @@ pub(super) fn stream(
             let source = NumberSequenceSource::new(0, i64::from(*rows), *splits).assigned(assignment);
             let source = if snapshots { source } else { source.without_batch_snapshots() };
             let keys = *keys;
-            let row =
-                move |offset: i64| Row::generate(number, 0, u32::try_from(offset).unwrap_or_default(), keys);
+            let row = move |offset: i64| {
+                let offset = u32::try_from(offset).unwrap_or_default();
+                Row::generate(RecordId { source: number, split: 0, offset }, keys, keeps)
+            };
             added(env, &raw, source, stage).map(row).name(name)
         }
         SourceKind::Csv(Files { path, split_bytes }) => {
             let source = CsvSource::new([path]).split_bytes(*split_bytes);
-            added(env, name, source.assigned(assignment), stage)
+            let rows = added(env, &raw, source.assigned(assignment), stage);
+            rows.map(move |row: FileRow| row.row(keeps)).name(name)
         }
         SourceKind::JsonLines(Files { path, split_bytes }) => {
             let source = JsonLinesSource::new([path]).split_bytes(*split_bytes);
-            added(env, name, source.assigned(assignment), stage)
+            let rows = added(env, &raw, source.assigned(assignment), stage);
+            rows.map(move |row: FileRow| row.row(keeps)).name(name)
         }
         SourceKind::Text { files: Files { path, split_bytes }, keys } => {
-            let source = TextLineSource::new([path]).split_bytes(*split_bytes);
-            let keys = *keys;
-            let row = move |line: String| Row::of_line(number, &line, keys);
-            added(env, &raw, source.assigned(assignment), stage).map(row).name(name)
+            let lines = TextLineSource::new([path]).split_bytes(*split_bytes).assigned(assignment);
+            added(env, name, TextRows { number, keys: *keys, keeps, lines }, stage)
         }
     }
 }

@@ -1,14 +1,18 @@
 //! The graphs that plans become, and what plans write, worked out from the rows that their sources
 //! have. The small cluster reads dynamic splits in turn, so most sources here have one subtask.
 
+use super::lineage::{Keeps, Lineage, RecordId};
 use super::row::Row;
 use crate::config::JobArguments;
+use crate::connectors::CollectedPart;
 use crate::graph::Partitioner;
 use crate::jobs::registry;
 use crate::operators::tests::{Cluster, Outcome};
 
+/// With the ids of records.
 fn job(plan: &str) -> JobArguments {
-    JobArguments { name: "dataflow".to_owned(), arguments: vec![("plan".to_owned(), plan.to_owned())] }
+    let plan = format!("{plan}\nlineage = ids");
+    JobArguments { name: "dataflow".to_owned(), arguments: vec![("plan".to_owned(), plan)] }
 }
 
 fn run(plan: &str) -> Outcome {
@@ -17,8 +21,8 @@ fn run(plan: &str) -> Outcome {
 }
 
 fn line(row: Row) -> String {
-    let Row { source, split, offset, key, value, rows } = row;
-    format!("{source},{split},{offset},{key},{value},{rows}")
+    let Row { source, split, offset, key, value, rows, lineage } = row;
+    format!("{source},{split},{offset},{key},{value},{rows},{lineage}")
 }
 
 fn lines(rows: impl IntoIterator<Item = Row>) -> Vec<String> {
@@ -27,7 +31,8 @@ fn lines(rows: impl IntoIterator<Item = Row>) -> Vec<String> {
 
 /// The rows of a source with one split.
 fn source(source: u32, rows: u32, keys: u32) -> Vec<Row> {
-    (0..rows).map(|offset| Row::generate(source, 0, offset, keys)).collect()
+    let id = |offset| RecordId { source, split: 0, offset };
+    (0..rows).map(|offset| Row::generate(id(offset), keys, Keeps::Ids)).collect()
 }
 
 #[test]
@@ -103,7 +108,7 @@ fn rows_are_mapped_and_filtered() {
     let expected: Vec<Row> = source(0, 20, 16).into_iter().map(Row::mapped).filter(Row::is_kept).collect();
     assert!(expected.len() > 5 && expected.len() < 20);
     assert_eq!(outcome.rows("o", 0), lines(expected));
-    let header = "source,split,offset,key,value,rows\n";
+    let header = "source,split,offset,key,value,rows,lineage\n";
     assert!(outcome.files["o/part-00000.csv"].starts_with(header));
 }
 
@@ -115,8 +120,16 @@ fn a_join_adds_the_first_input_to_each_row_of_the_second_wherever_it_is() {
          y = join small large via hash,hash parallelism=2; p = sink y",
     );
     let small = source(0, 6, 4);
-    let sum = |key: i64| small.iter().filter(|row| row.key == key).map(|row| row.value).sum::<i64>();
-    let mut expected = lines(source(1, 30, 5).into_iter().map(|row| row.joined(sum(row.key))));
+    let sum = |key: i64| {
+        let of_key = small.iter().filter(|row| row.key == key);
+        let mut lineage = Lineage::none(Keeps::Ids);
+        of_key.clone().for_each(|row| lineage.add(&row.lineage));
+        (of_key.map(|row| row.value).sum::<i64>(), lineage)
+    };
+    let mut expected = lines(source(1, 30, 5).into_iter().map(|row| {
+        let sum = sum(row.key);
+        row.joined(&sum)
+    }));
     expected.sort();
     for (directory, subtasks) in [("o", 3), ("p", 2)] {
         let mut found: Vec<String> =
@@ -136,6 +149,7 @@ fn a_group_has_one_row_for_each_key_in_the_order_of_first_arrival() {
             Some(group) => {
                 group.value += row.value;
                 group.rows += 1;
+                group.lineage.add(&row.lineage);
             }
             None => expected.push(row),
         }
@@ -166,13 +180,14 @@ fn what_is_per_key_has_the_keys_in_order_and_the_rows_of_each_in_the_order_of_ar
          d = reduce a via hash per=key parallelism=1; q = sink d
          e = first 2 of a via hash per=key parallelism=1; r = sink e");
     let rows = source(0, 12, 3);
-    let of_key = |key: i64| rows.iter().copied().filter(move |row| row.key == key);
+    let of_key = |key: i64| rows.iter().filter(move |row| row.key == key).cloned();
     let mut sorted = rows.clone();
     sorted.sort_by_key(|row| (row.key, -row.value, row.offset));
     assert_eq!(outcome.rows("o", 0), lines(sorted));
     let counts = (0..3).map(|key| {
-        let count = of_key(key).count();
-        Row { key, value: count.cast_signed() as i64, rows: count as u64, ..Row::NONE }
+        let counted = of_key(key).fold(Row::none(Keeps::Ids), |counted, row| counted.counted(&row));
+        assert_eq!(counted.value, of_key(key).count().cast_signed() as i64);
+        Row { key, ..counted }
     });
     assert_eq!(outcome.rows("p", 0), lines(counts));
     assert_eq!(outcome.rows("q", 0), lines((0..3).filter_map(|key| of_key(key).reduce(Row::folded))));
@@ -218,8 +233,8 @@ fn an_empty_subtask_is_counted_and_reduces_to_nothing() {
          b = count a via rebalance parallelism=3; o = sink b
          c = reduce a via rebalance parallelism=3; p = sink c");
     let counts: Vec<String> = (0..3).flat_map(|subtask| outcome.rows("o", subtask)).collect();
-    assert_eq!(counts, ["0,0,0,0,1,1", "0,0,0,0,1,1", "0,0,0,0,0,0"]);
-    assert_eq!(outcome.rows("p", 0), lines([source(0, 2, 16)[0]]));
+    assert_eq!(counts, ["0,0,0,0,1,1,0.0.0", "0,0,0,0,1,1,0.0.1", "0,0,0,0,0,0,"]);
+    assert_eq!(outcome.rows("p", 0), lines([source(0, 2, 16)[0].clone()]));
     assert!(outcome.rows("p", 2).is_empty());
 }
 
@@ -228,7 +243,7 @@ fn a_reduce_folds_from_the_left() {
     let outcome = run("a = source rows=3 splits=1 parallelism=1; b = reduce a; o = sink b");
     let rows = source(0, 3, 16);
     let value = (rows[0].value * 31 + rows[1].value) * 31 + rows[2].value;
-    assert_eq!(outcome.rows("o", 0), [line(Row { value, rows: 3, ..rows[0] })]);
+    assert_eq!(outcome.rows("o", 0), [format!("0,0,0,{},{value},3,0.0.0+0.0.1+0.0.2", rows[0].key)]);
 }
 
 #[test]
@@ -246,7 +261,48 @@ fn several_inputs_are_read_one_after_the_other() {
     let outcome = run("a = source rows=2 splits=1 parallelism=1; b = source rows=2 splits=1 parallelism=1
          c = map b a b; o = sink c");
     let twice = source(1, 2, 16);
-    let expected =
-        twice.iter().chain(&source(0, 2, 16)).chain(&twice).map(|row| row.mapped()).collect::<Vec<_>>();
+    let expected = twice
+        .iter()
+        .chain(&source(0, 2, 16))
+        .chain(&twice)
+        .map(|row| row.clone().mapped())
+        .collect::<Vec<_>>();
     assert_eq!(outcome.rows("o", 0), lines(expected));
+}
+
+#[test]
+fn what_is_collected_and_printed_are_the_rows() {
+    let outcome =
+        run("a = source rows=2 splits=1 parallelism=1; c = sink a kind=collect; p = sink a kind=print");
+    let rows = source(0, 2, 16);
+    let part = CollectedPart::parse(&outcome.bytes["collect/c/part-00000"]).unwrap();
+    assert_eq!(part.decode::<Row>().unwrap(), rows);
+    let printed: String = rows.iter().map(|row| format!("{row:?}\n")).collect();
+    assert_eq!(outcome.files["print/p/part-00000"], printed);
+    assert!(printed.ends_with("rows: 1, lineage: 0.0.1 }\n"), "{printed}");
+}
+
+#[test]
+fn lines_of_text_are_rows_that_know_where_they_are() {
+    let plan = "a = source kind=text path=poem split-bytes=4 parallelism=1; o = sink a";
+    let cluster = Cluster::of_program(&registry(), job(plan)).with_input("poem/a", "a\nb\nc\n");
+    let outcome =
+        cluster.with_input("poem/b", "d").finish().unwrap_or_else(|failure| panic!("{}", failure.message));
+    let id = |split, offset| RecordId { source: 0, split, offset };
+    let rows = [("a", id(0, 0)), ("b", id(0, 1)), ("c", id(1, 0)), ("d", id(2, 0))];
+    let rows = rows.map(|(text, id)| Row::of_line(id, text, 16, Keeps::Ids));
+    assert_eq!(outcome.rows("o", 0), lines(rows));
+}
+
+#[test]
+fn a_plan_may_keep_hashes_instead_of_ids() {
+    let job = |plan: &str| {
+        let arguments = vec![("plan".to_owned(), plan.to_owned())];
+        JobArguments { name: "dataflow".to_owned(), arguments }
+    };
+    let plan = "a = source rows=2 splits=1 parallelism=1; b = count a; o = sink b";
+    let cluster = Cluster::of_program(&registry(), job(plan));
+    let outcome = cluster.finish().unwrap_or_else(|failure| panic!("{}", failure.message));
+    let hash = |offset| RecordId { source: 0, split: 0, offset }.hash();
+    assert_eq!(outcome.rows("o", 0), [format!("0,0,0,0,2,2,2#{:016x}", hash(0).wrapping_add(hash(1)))]);
 }

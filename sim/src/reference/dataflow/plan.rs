@@ -7,6 +7,14 @@ use std::str::FromStr;
 use revenant::graph::{JobGraph, Partitioner};
 
 use super::sink::SinkKind;
+use crate::reference::lineage::Lineage;
+
+/// The stages, and the lineage of no record, kept as the plan says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    pub stages: Vec<Stage>,
+    pub none: Lineage,
+}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stage {
@@ -74,16 +82,25 @@ pub enum Format {
     Text,
 }
 
-pub fn read(text: &str) -> Result<Vec<Stage>, String> {
+pub fn read(text: &str) -> Result<Plan, String> {
     let mut stages: Vec<Stage> = Vec::new();
+    let mut none = Lineage::Hash { count: 0, sum: 0 };
     let without_comments = text.split('\n').map(|line| line.find('#').map_or(line, |at| &line[..at]));
     for piece in without_comments.flat_map(|line| line.split(';')) {
-        if !piece.trim().is_empty() {
+        let words = piece.replace('=', " = ");
+        let words: Vec<&str> = words.split_whitespace().collect();
+        if let ["lineage", "=", kept @ ..] = words.as_slice() {
+            match kept {
+                ["ids"] => none = Lineage::Ids(Vec::new()),
+                ["hash"] => {}
+                _ => return Err(format!("'{}' is not understood", piece.trim())),
+            }
+        } else if !words.is_empty() {
             let stage = stage(piece, &stages).map_err(|error| format!("'{}': {error}", piece.trim()))?;
             stages.push(stage);
         }
     }
-    Ok(stages)
+    Ok(Plan { stages, none })
 }
 
 fn stage(piece: &str, before: &[Stage]) -> Result<Stage, String> {
@@ -256,7 +273,8 @@ mod tests {
              e = first 3 of d a via rebalance,rescale; f = sort e via hash by=value per=key
              g = skew f via shuffle; o = sink g via custom",
         )
-        .unwrap();
+        .unwrap()
+        .stages;
         let names: Vec<&str> = stages.iter().map(|stage| stage.name.as_str()).collect();
         assert_eq!(names, ["a", "b", "c", "d", "e", "f", "g", "o"]);
         let made = |number, splits, keys| Operation::Source {
@@ -281,12 +299,22 @@ mod tests {
     }
 
     #[test]
+    fn lineages_are_kept_as_the_plan_says() {
+        let none = |line: &str| read(&format!("a = source rows=1; {line}\no = sink a")).map(|plan| plan.none);
+        let hash = Lineage::Hash { count: 0, sum: 0 };
+        assert_eq!([none("").unwrap(), none("lineage=hash").unwrap()], [hash.clone(), hash]);
+        assert_eq!(none("lineage = ids").unwrap(), Lineage::Ids(Vec::new()));
+        none("lineage = map a").unwrap_err();
+    }
+
+    #[test]
     fn only_what_takes_records_one_by_one_is_chained_and_only_behind_a_single_forwarded_input() {
         let stages = read(
             "a = source rows=1; b = source rows=1; c = map a; d = map c via hash; e = map d a via forward,forward
              f = sort e; o = sink f; g = sink f via rebalance",
         )
-        .unwrap();
+        .unwrap()
+        .stages;
         let layout = Layout::of(&stages);
         let places: Vec<_> = layout.places.iter().map(|place| (place.vertex, place.data_sets)).collect();
         let (chained, begins) = (None, Some);

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::reference::lineage::{Lineage, RecordId, first};
+
 /// In the order of the output's columns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Row {
     pub source: u32,
     pub split: u32,
@@ -14,61 +16,44 @@ pub struct Row {
     pub value: i64,
     /// How many rows of sources it stands for.
     pub rows: u64,
+    pub lineage: Lineage,
 }
 
-pub const HEADER: &str = "source,split,offset,key,value,rows";
-
-/// The generator of Steele, Lea and Flood.
-struct SplitMix64(u64);
-
-impl SplitMix64 {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.0;
-        for (shift, factor) in [(30, 0xbf58_476d_1ce4_e5b9), (27, 0x94d0_49bb_1331_11eb)] {
-            bits ^= bits >> shift;
-            bits = bits.wrapping_mul(factor);
-        }
-        bits ^ (bits >> 31)
-    }
-}
-
-/// The first number of the generator with this seed.
-fn first(seed: u64) -> u64 {
-    SplitMix64(seed).next()
-}
+pub const HEADER: &str = "source,split,offset,key,value,rows,lineage";
 
 impl Row {
-    /// What stands at a place of a source.
-    pub fn at(source: u32, split: u32, offset: u32, keys: u32) -> Self {
-        let place = (u64::from(split) << 32) + u64::from(offset);
-        let bits = first(first(source.into()) ^ place);
-        Self {
-            source,
-            split,
-            offset,
-            key: (bits % u64::from(keys)).cast_signed(),
-            value: (first(bits) % 1000).cast_signed(),
-            rows: 1,
-        }
+    /// What stands at a place of a source. Lineages are kept as `none` is.
+    pub fn at(id: RecordId, keys: u32, none: &Lineage) -> Self {
+        let bits = id.hash();
+        let (key, value) = ((bits % u64::from(keys)).cast_signed(), (first(bits) % 1000).cast_signed());
+        Self::new(id, key, value, 1, none)
+    }
+
+    /// The row of a record of a source.
+    pub fn new(id: RecordId, key: i64, value: i64, rows: u64, none: &Lineage) -> Self {
+        let RecordId { source, split, offset } = id;
+        Self { source, split, offset, key, value, rows, lineage: Lineage::of(id, none) }
+    }
+
+    /// That of the record that begins its life with this row.
+    pub fn id(&self) -> RecordId {
+        let Self { source, split, offset, .. } = *self;
+        RecordId { source, split, offset }
     }
 
     /// Of the CSV file.
     pub fn line(&self) -> String {
-        let Self { source, split, offset, key, value, rows } = self;
-        format!("{source},{split},{offset},{key},{value},{rows}")
+        let Self { source, split, offset, key, value, rows, lineage } = self;
+        format!("{source},{split},{offset},{key},{value},{rows},{lineage}")
     }
 
     /// Of the file of JSON Lines.
     pub fn json(&self) -> String {
-        let Self { source, split, offset, key, value, rows } = self;
+        let Self { source, split, offset, key, value, rows, lineage } = self;
         format!(
-            "{{\"source\":{source},\"split\":{split},\"offset\":{offset},\"key\":{key},\"value\":{value},\"rows\":{rows}}}"
+            "{{\"source\":{source},\"split\":{split},\"offset\":{offset},\"key\":{key},\"value\":{value},\"rows\":{rows},\
+             \"lineage\":\"{lineage}\"}}"
         )
-    }
-
-    fn identity(&self) -> (u32, u32, u32) {
-        (self.source, self.split, self.offset)
     }
 }
 
@@ -90,16 +75,30 @@ pub fn by_key(rows: &[Row]) -> Result<Vec<Vec<Row>>, String> {
     let mut keys: BTreeMap<Vec<u8>, Vec<Row>> = BTreeMap::new();
     for row in rows {
         let key = postcard::to_stdvec(&row.key).map_err(|error| format!("a key: {error}"))?;
-        keys.entry(key).or_default().push(*row);
+        keys.entry(key).or_default().push(row.clone());
     }
     Ok(keys.into_values().collect())
 }
 
 /// Each row of the second input with the first input's values of its key.
 pub fn joined(first: &[Row], second: &[Row]) -> Vec<Row> {
+    let mut of_key: BTreeMap<i64, (i64, Lineage)> = BTreeMap::new();
+    for row in first {
+        match of_key.get_mut(&row.key) {
+            None => drop(of_key.insert(row.key, (row.value, row.lineage.clone()))),
+            Some((sum, lineage)) => {
+                *sum = sum.wrapping_add(row.value);
+                lineage.add(&row.lineage);
+            }
+        }
+    }
     let plus = |row: &Row| {
-        let matches = first.iter().filter(|other| other.key == row.key);
-        Row { value: matches.fold(row.value, |sum, other| sum.wrapping_add(other.value)), ..*row }
+        let mut row = row.clone();
+        if let Some((sum, lineage)) = of_key.get(&row.key) {
+            row.value = row.value.wrapping_add(*sum);
+            row.lineage.add(lineage);
+        }
+        row
     };
     second.iter().map(plus).collect()
 }
@@ -109,14 +108,15 @@ pub fn grouped(rows: &[Row]) -> Vec<Row> {
     let mut groups: Vec<Row> = Vec::new();
     for row in rows {
         let Some(group) = groups.iter_mut().find(|group| group.key == row.key) else {
-            groups.push(*row);
+            groups.push(row.clone());
             continue;
         };
-        if row.identity() < group.identity() {
-            (group.source, group.split, group.offset) = row.identity();
+        if row.id() < group.id() {
+            (group.source, group.split, group.offset) = (row.source, row.split, row.offset);
         }
         group.value = group.value.wrapping_add(row.value);
         group.rows = group.rows.wrapping_add(row.rows);
+        group.lineage.add(&row.lineage);
     }
     groups
 }
@@ -128,34 +128,46 @@ pub fn sorted(rows: &[Row], by_value: bool, descending: bool) -> Vec<Row> {
         let key = i128::from(if by_value { rows[place].value } else { rows[place].key });
         (if descending { -key } else { key }, place)
     });
-    places.into_iter().map(|place| rows[place]).collect()
+    places.into_iter().map(|place| rows[place].clone()).collect()
 }
 
-pub fn counted(rows: &[Row]) -> Row {
+pub fn counted(rows: &[Row], none: &Lineage) -> Row {
     let sources = rows.iter().fold(0_u64, |sum, row| sum.wrapping_add(row.rows));
-    Row { source: 0, split: 0, offset: 0, key: 0, value: rows.len().cast_signed() as i64, rows: sources }
+    let lineage = Lineage::sum(none, rows.iter().map(|row| &row.lineage));
+    let value = rows.len().cast_signed() as i64;
+    Row { source: 0, split: 0, offset: 0, key: 0, value, rows: sources, lineage }
 }
 
-pub fn reduced(rows: &[Row]) -> Option<Row> {
+pub fn reduced(rows: &[Row], none: &Lineage) -> Option<Row> {
     let (first, others) = rows.split_first()?;
     let value = others.iter().fold(first.value, |value, row| value.wrapping_mul(31).wrapping_add(row.value));
-    Some(Row { value, rows: counted(rows).rows, ..*first })
+    let Row { rows: sources, lineage, .. } = counted(rows, none);
+    Some(Row { value, rows: sources, lineage, ..first.clone() })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const NONE: Lineage = Lineage::Ids(Vec::new());
+
     fn row(offset: u32, key: i64, value: i64) -> Row {
-        Row { source: 0, split: 0, offset, key, value, rows: 1 }
+        Row::new(RecordId { source: 0, split: 0, offset }, key, value, 1, &NONE)
+    }
+
+    /// With this lineage.
+    fn of(lineage: &str, row: Row) -> Row {
+        Row { lineage: lineage.to_owned().try_into().unwrap(), ..row }
     }
 
     /// Worked out outside of this program.
     #[test]
     fn rows_follow_from_their_places() {
-        assert_eq!(Row::at(0, 0, 0, 3).line(), "0,0,0,0,433,1");
-        assert_eq!(Row::at(0, 1, 1, 16).line(), "0,1,1,2,368,1");
-        assert_eq!(Row::at(1, 2, 3, 3).line(), "1,2,3,2,80,1");
+        let at =
+            |source, split, offset, keys| Row::at(RecordId { source, split, offset }, keys, &NONE).line();
+        assert_eq!(at(0, 0, 0, 3), "0,0,0,0,433,1,0.0.0");
+        assert_eq!(at(0, 1, 1, 16), "0,1,1,2,368,1,0.1.1");
+        assert_eq!(at(1, 2, 3, 3), "1,2,3,2,80,1,1.2.3");
     }
 
     #[test]
@@ -167,13 +179,14 @@ mod tests {
     #[test]
     fn a_join_gives_every_row_of_the_second_input_what_the_first_has_of_its_key() {
         let (first, second) = ([row(0, 1, 10), row(1, 2, 20), row(2, 1, 5)], [row(3, 1, 1), row(4, 3, 1)]);
-        assert_eq!(joined(&first, &second), [row(3, 1, 16), row(4, 3, 1)]);
+        assert_eq!(joined(&first, &second), [of("0.0.0+0.0.2+0.0.3", row(3, 1, 16)), row(4, 3, 1)]);
     }
 
     #[test]
     fn a_group_stands_where_its_key_first_came_and_has_the_smallest_identity() {
         let rows = [row(5, 2, 1), row(4, 1, 10), row(3, 2, 100)];
-        assert_eq!(grouped(&rows), [Row { rows: 2, ..row(3, 2, 101) }, row(4, 1, 10)]);
+        let group = Row { rows: 2, ..of("0.0.3+0.0.5", row(3, 2, 101)) };
+        assert_eq!(grouped(&rows), [group, row(4, 1, 10)]);
     }
 
     #[test]
@@ -202,10 +215,10 @@ mod tests {
 
     #[test]
     fn a_count_and_a_reduce_stand_for_all_their_rows() {
-        let rows = [row(5, 2, 1), Row { rows: 4, ..row(4, 1, 10) }];
-        assert_eq!(counted(&rows).line(), "0,0,0,0,2,5");
-        assert_eq!(counted(&[]).line(), "0,0,0,0,0,0");
-        assert_eq!(reduced(&rows).unwrap().line(), "0,0,5,2,41,5");
-        assert_eq!(reduced(&[]), None);
+        let rows = [row(5, 2, 1), Row { rows: 4, ..of("0.0.4*3+1.0.0", row(4, 1, 10)) }];
+        assert_eq!(counted(&rows, &NONE).line(), "0,0,0,0,2,5,0.0.4*3+0.0.5+1.0.0");
+        assert_eq!(counted(&[], &NONE).line(), "0,0,0,0,0,0,");
+        assert_eq!(reduced(&rows, &NONE).unwrap().line(), "0,0,5,2,41,5,0.0.4*3+0.0.5+1.0.0");
+        assert_eq!(reduced(&[], &NONE), None);
     }
 }

@@ -143,34 +143,48 @@ fn collected(file: &[u8]) -> Result<Vec<Row>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reference::Lineage;
 
-    const ROWS: [Row; 2] = [
-        Row { source: 1, split: 2, offset: 3, key: 4, value: -5, rows: 300 },
-        Row { source: 0, split: 0, offset: 0, key: 0, value: 0, rows: 0 },
-    ];
+    fn rows() -> [Row; 2] {
+        let lineage = |text: &str| Lineage::try_from(text.to_owned()).unwrap();
+        [
+            Row {
+                source: 1,
+                split: 2,
+                offset: 3,
+                key: 4,
+                value: -5,
+                rows: 300,
+                lineage: lineage("1.2.3+2.0.0*7"),
+            },
+            Row { source: 0, split: 0, offset: 0, key: 0, value: 0, rows: 0, lineage: lineage("") },
+        ]
+    }
 
     #[test]
     fn every_kind_has_files_of_its_own_and_reads_what_it_writes() {
         let written = |kind: SinkKind| {
-            let file = kind.file(&ROWS).unwrap();
-            assert_eq!(kind.rows(&file).unwrap(), ROWS);
+            let file = kind.file(&rows()).unwrap();
+            assert_eq!(kind.rows(&file).unwrap(), rows());
             assert_eq!(kind.rows(&kind.file(&[]).unwrap()).unwrap(), []);
             (kind.path("o", 7), file)
         };
         let text = |(path, file): (String, Vec<u8>)| (path, String::from_utf8(file).unwrap());
-        let csv = "source,split,offset,key,value,rows\n1,2,3,4,-5,300\n0,0,0,0,0,0\n";
+        let csv = "source,split,offset,key,value,rows,lineage\n1,2,3,4,-5,300,1.2.3+2.0.0*7\n0,0,0,0,0,0,\n";
         assert_eq!(text(written(SinkKind::Csv)), ("o/part-00007.csv".to_owned(), csv.to_owned()));
         let (path, json) = text(written(SinkKind::JsonLines));
-        let first = r#"{"source":1,"split":2,"offset":3,"key":4,"value":-5,"rows":300}"#;
+        let first =
+            r#"{"source":1,"split":2,"offset":3,"key":4,"value":-5,"rows":300,"lineage":"1.2.3+2.0.0*7"}"#;
         assert_eq!((path.as_str(), json.lines().next()), ("o/part-00007.jsonl", Some(first)));
         let (path, lines) = text(written(SinkKind::Print));
-        let first = "Row { source: 1, split: 2, offset: 3, key: 4, value: -5, rows: 300 }";
+        let first =
+            "Row { source: 1, split: 2, offset: 3, key: 4, value: -5, rows: 300, lineage: 1.2.3+2.0.0*7 }";
         assert_eq!((path.as_str(), lines.lines().next()), ("print/o/part-00007", Some(first)));
         let (path, file) = written(SinkKind::Collect);
         assert_eq!(path, "collect/o/part-00007");
         // Zigzag makes 8 of 4 and 9 of -5; 300 has two bytes.
         let name = b"\x22\0\0\0revenant::jobs::dataflow::row::Row";
-        let rows = b"\x07\0\0\0\x01\x02\x03\x08\x09\xac\x02\x06\0\0\0\0\0\0\0\0\0";
+        let rows = b"\x15\0\0\0\x01\x02\x03\x08\x09\xac\x02\x0d1.2.3+2.0.0*7\x07\0\0\0\0\0\0\0\0\0\0";
         assert_eq!(file, [&name[..], rows].concat());
     }
 
@@ -180,15 +194,17 @@ mod tests {
         assert!(refused(SinkKind::Csv, b"1,2,3,4,5,6\n").starts_with("its first line is not"));
         let csv = |line: &str| refused(SinkKind::Csv, format!("{HEADER}\n{line}\n").as_bytes());
         assert_eq!(csv("none"), "'none' is no row: 'none' is no source");
+        assert_eq!(csv("1,2,3,4,5,6"), "'1,2,3,4,5,6' is not written as rows are");
+        assert_eq!(csv("1,2,3,4,5,6,7"), "'1,2,3,4,5,6,7' is no row: '7' is no lineage");
         assert_eq!(csv("1,2,3,4,5"), "'1,2,3,4,5' is no row: a field is missing");
-        assert_eq!(csv("1,2,3,4,5,06"), "'1,2,3,4,5,06' is not written as rows are");
+        assert_eq!(csv("1,2,3,4,5,06,"), "'1,2,3,4,5,06,' is not written as rows are");
         assert!(refused(SinkKind::JsonLines, b"{}\n").contains("is no row"));
         assert!(refused(SinkKind::Print, b"1,2,3,4,5,6\n").ends_with("it is not printed as a row is"));
         assert_eq!(refused(SinkKind::Collect, b"\0\0\0\0"), format!("it does not begin with {ROW_TYPE}"));
-        let file = SinkKind::Collect.file(&ROWS).unwrap();
-        assert_eq!(refused(SinkKind::Collect, &file[..file.len() - 1]), "9 bytes at its end are no record");
+        let file = SinkKind::Collect.file(&rows()).unwrap();
+        assert_eq!(refused(SinkKind::Collect, &file[..file.len() - 1]), "10 bytes at its end are no record");
         let mut longer = SinkKind::Collect.file(&[]).unwrap();
-        frame(&mut longer, &[1, 2, 3, 8, 9, 1, 0]);
+        frame(&mut longer, &[1, 2, 3, 8, 9, 1, 0, 0]);
         assert_eq!(refused(SinkKind::Collect, &longer), "record 0 is no row");
     }
 }

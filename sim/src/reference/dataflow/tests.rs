@@ -7,14 +7,14 @@ use revenant::message::IndexRange;
 use super::row::HEADER;
 use super::*;
 
-const A0: &str = "0,0,0,0,433,1";
-const A1: &str = "0,0,1,1,432,1";
-const B0: &str = "0,1,0,2,171,1";
-const B1: &str = "0,1,1,2,368,1";
+const A0: &str = "0,0,0,0,433,1,0.0.0";
+const A1: &str = "0,0,1,1,432,1,0.0.1";
+const B0: &str = "0,1,0,2,171,1,0.1.0";
+const B1: &str = "0,1,1,2,368,1,0.1.1";
 
-/// A parallelism that the plan leaves open is at most 5.
+/// With the ids of records. A parallelism that the plan leaves open is at most 5.
 fn dataflow(plan: &str) -> Dataflow {
-    let arguments = vec![("plan".to_owned(), plan.to_owned())];
+    let arguments = vec![("plan".to_owned(), format!("lineage = ids; {plan}"))];
     let job = JobArguments { name: "dataflow".to_owned(), arguments };
     let graph = registry().build(&job).unwrap_or_else(|error| panic!("{error}"));
     Dataflow::new(&job, &graph, &[], &mut Shape::of(&graph, 5)).unwrap()
@@ -88,7 +88,7 @@ fn a_rescale_from_few_to_many_deals_each_partition_to_its_readers() {
 fn a_forwarded_chain_keeps_the_rows_of_each_subtask_in_the_order_of_its_splits() {
     let job = dataflow("a = source rows=4 splits=2 keys=3; b = map a; c = filter b; o = sink c");
     // A0 becomes 1299, which 3 divides.
-    let (a1, b0, b1) = ("0,0,1,1,1297,1", "0,1,0,2,515,1", "0,1,1,2,1106,1");
+    let (a1, b0, b1) = ("0,0,1,1,1297,1,0.0.1", "0,1,0,2,515,1,0.1.0", "0,1,1,2,1106,1,0.1.1");
     assert_eq!(lines(&job, vec![source(&[&[1, 0], &[]])]), [vec![b0, b1, a1], vec![]]);
     assert_eq!(lines(&job, vec![source(&[&[0], &[1]])]), [vec![a1], vec![b0, b1]]);
 }
@@ -104,11 +104,11 @@ fn windows_work_on_what_their_own_subtask_gets() {
     let together: [&[u32]; 2] = [&[1, 0], &[]];
     assert_eq!(of("sort a", together), [vec![A0, A1, B0, B1], vec![]]);
     assert_eq!(of("sort a order=descending", together), [vec![B0, B1, A1, A0], vec![]]);
-    assert_eq!(of("group a", together), [vec!["0,1,0,2,539,2", A0, A1], vec![]]);
-    assert_eq!(of("group a", apart), [vec![A0, A1], vec!["0,1,0,2,539,2"]]);
-    assert_eq!(of("count a", together), [["0,0,0,0,4,4"], ["0,0,0,0,0,0"]]);
+    assert_eq!(of("group a", together), [vec!["0,1,0,2,539,2,0.1.0+0.1.1", A0, A1], vec![]]);
+    assert_eq!(of("group a", apart), [vec![A0, A1], vec!["0,1,0,2,539,2,0.1.0+0.1.1"]]);
+    assert_eq!(of("count a", together), [["0,0,0,0,4,4,0.0.0+0.0.1+0.1.0+0.1.1"], ["0,0,0,0,0,0,"]]);
     // 433 * 31 + 432, and 171 * 31 + 368.
-    assert_eq!(of("reduce a", apart), [["0,0,0,0,13855,2"], ["0,1,0,2,5669,2"]]);
+    assert_eq!(of("reduce a", apart), [["0,0,0,0,13855,2,0.0.0+0.0.1"], ["0,1,0,2,5669,2,0.1.0+0.1.1"]]);
     assert_eq!(of("first 1 of a", apart), [[A0], [B0]]);
     assert_eq!(of("first 3 of a", together), [vec![B0, B1, A0], vec![]]);
 }
@@ -131,9 +131,9 @@ fn what_is_per_key_works_on_each_key_and_knows_nothing_of_absent_ones() {
     let mut first = [vec![], vec![]];
     // 171 * 31 + 368.
     for (rows, count, reduce) in [
-        (&[A0] as &[&str], "0,0,0,0,1,1", A0),
-        (&[A1], "0,0,0,1,1,1", A1),
-        (&[B1, B0], "0,0,0,2,2,2", "0,1,0,2,5669,2"),
+        (&[A0] as &[&str], "0,0,0,0,1,1,0.0.0", A0),
+        (&[A1], "0,0,0,1,1,1,0.0.1", A1),
+        (&[B1, B0], "0,0,0,2,2,2,0.1.0+0.1.1", "0,1,0,2,5669,2,0.1.0+0.1.1"),
     ] {
         let place = place(rows[0]);
         sorted[place].extend(rows);
@@ -157,10 +157,10 @@ fn a_join_reads_its_inputs_apart_and_a_union_one_after_the_other() {
     };
     // Source 1 has the keys 2 and 1, with 595 and 297.
     let join = dataflow(&format!("{sources}; c = join b a via broadcast,forward; o = sink c"));
-    let joined = [A0, "0,0,1,1,729,1", "0,1,0,2,766,1", "0,1,1,2,963,1"];
+    let joined = [A0, "0,0,1,1,729,1,0.0.1+1.0.1", "0,1,0,2,766,1,0.1.0+1.0.0", "0,1,1,2,963,1,0.1.1+1.0.0"];
     assert_eq!(lines(&join, vertices()), [joined]);
     let union = dataflow(&format!("{sources}; o = sink b a via rebalance,forward"));
-    let (c0, c1) = ("1,0,0,2,595,1", "1,0,1,1,297,1");
+    let (c0, c1) = ("1,0,0,2,595,1,1.0.0", "1,0,1,1,297,1,1.0.1");
     assert_eq!(lines(&union, vertices()), [[c0, c1, A0, A1, B0, B1]]);
 }
 

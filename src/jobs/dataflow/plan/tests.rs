@@ -92,7 +92,10 @@ fn a_source_takes_what_its_kind_needs_and_a_sink_says_what_it_writes() {
     assert!(takes.starts_with("unknown option 'rows'"), "{takes}");
     let takes = error_behind_sources("x = source kind=collection rows=3 snapshots=false");
     assert!(takes.starts_with("unknown option 'snapshots'"), "{takes}");
-    assert_eq!(error_behind_sources("x = sink a kind=xml"), "kind=xml is not csv or json-lines or collect or print");
+    assert_eq!(
+        error_behind_sources("x = sink a kind=xml"),
+        "kind=xml is not csv or json-lines or collect or print"
+    );
 }
 
 #[test]
@@ -115,6 +118,21 @@ fn a_wrong_line_is_named_with_what_would_be_right() {
     }
     let many: Vec<String> = (0..300).map(|n| format!("a{n} = source rows=1")).collect();
     assert_eq!(error(&many.join("\n")), "line 257: a plan has at most 256 stages");
+}
+
+#[test]
+fn a_plan_says_once_how_lineages_are_kept() {
+    let keeps = |line: &str| Plan::parse(&format!("a = source rows=1\n{line}; o = sink a")).unwrap().keeps;
+    assert_eq!(
+        [keeps(""), keeps("lineage=hash"), keeps("lineage = ids")],
+        [Keeps::Hash, Keeps::Hash, Keeps::Ids]
+    );
+    assert_eq!(
+        error("lineage = map a"),
+        "line 1: 'lineage = map a' is not 'lineage = ids' or 'lineage = hash'; a stage cannot have this name"
+    );
+    let twice = error("lineage = ids\nlineage = ids");
+    assert_eq!(twice, "line 2: 'lineage' is said twice; say once how lineages are kept");
 }
 
 #[test]
@@ -272,7 +290,7 @@ proptest! {
     fn no_heap_of_words_makes_the_parser_panic(
         words in prop::collection::vec(
             prop::sample::select(vec![
-                "a", "b", "ä", "=", ";", "\n", "#", ",", "via", "of", "first", "3", "source", "map", "join",
+                "a", "b", "ä", "lineage", "ids", "=", ";", "\n", "#", ",", "via", "of", "first", "3", "source", "map", "join",
                 "group", "sort", "sink", "rows=3", "rows=", "=3", "parallelism=2", "max-parallelism=1",
                 "splits=0", "forward", "hash", "broadcast", "hash,hash", "order=ascending",
             ]),
