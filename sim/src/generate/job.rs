@@ -100,7 +100,7 @@ fn source(
 ) -> String {
     let files = inputs.len();
     let keys = draws.one_of(&[1, 7, 1000]);
-    let (rows, splits) = (draws.one_of(&[0, 1, 20, 60, 300]), draws.between(1, 7));
+    let (rows, splits) = (draws.one_of(&[0_usize, 1, 20, 60, 300]), draws.between(1, 7));
     let split_bytes = draws.one_of(&[16, 100, 1 << 20]);
     let places = format!("rows={rows} splits={splits} keys={keys}");
     let directory = format!("in-{number}");
@@ -124,6 +124,6 @@ fn source(
     };
     let lines = |file: &Input| file.text.lines().count() * file.repeat as usize;
     let of_files: usize = inputs[files..].iter().map(lines).sum();
-    *records += if words.contains("rows=") { rows as usize } else { of_files };
+    *records += if words.contains("rows=") { rows } else { of_files };
     words
 }

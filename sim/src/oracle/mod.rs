@@ -30,6 +30,7 @@ mod l4_leftovers;
 mod l5_store;
 mod l6_cancel;
 mod l7_claimed;
+mod lineage;
 mod log;
 mod missed;
 mod p1_records;

@@ -1,7 +1,8 @@
 //! S1: the committed output is that of a run without faults, each record once. Judged twice: file by
 //! file and byte by byte against the reference interpreter's replay of the run's witness, and
 //! without the witness against the whole table, so that a witness cannot hide a loss. Nothing else
-//! may lie in the output directory. Accumulators count what counts, once.
+//! may lie in the output directory. Accumulators count what counts, once. What is wrong is told with the
+//! records of sources that it comes to, if the job's rows say of which they are made.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +11,8 @@ use revenant::message::JobOutcome;
 use revenant::note::Note;
 
 use super::witness::witness;
-use super::{History, Violation, l4_leftovers};
-use crate::reference::Reference;
+use super::{History, Violation, l4_leftovers, lineage};
+use crate::reference::{Files, Reference, Witness};
 use crate::scenario::Profile;
 use crate::trace::{RunEnd, TraceKind};
 
@@ -53,8 +54,11 @@ fn check_with(
     let witness = witness(history)
         .ok_or_else(|| fail("the job ended though not all subtasks had finished".to_owned()))?;
     let expected = reference.outputs(&witness).map_err(&fail)?;
-    same_files(&expected, output).map_err(&fail)?;
-    reference.whole(output).map_err(&fail)?;
+    same_output(history, reference, &witness, &expected, output)?;
+    if let Err(message) = reference.whole(output) {
+        let explain = |lineages| lineage::of_whole(history, lineages, &witness, output);
+        return Err(told(history, message, reference.lineages().and_then(explain)));
+    }
     let ended = outcome.trace.iter().rev().find_map(|event| match &event.what {
         TraceKind::Note(Note::JobEnded { outcome: JobOutcome::Finished { accumulators, .. } }) => {
             Some(accumulators)
@@ -74,39 +78,53 @@ fn check_with(
 /// what a finished run has.
 fn check_unfinished(history: &History, reference: &Reference) -> Result<(), Violation> {
     let fail = |message: String| history.violation("S1", history.outcome.trace.len(), message);
-    let mut committed = history.outcome.output.iter().filter(|(path, _)| !is_pending(path)).peekable();
-    let Some((first, _)) = committed.peek() else { return Ok(()) };
+    let mut committed = history.outcome.output.clone();
+    committed.retain(|path, _| !is_pending(path));
+    let Some(first) = committed.keys().next() else { return Ok(()) };
     if history.commit_decided.is_none() {
         return Err(fail(format!("output file {first} is there though no commit was decided")));
     }
     let witness = witness(history)
         .ok_or_else(|| fail("a commit was decided though not all subtasks had finished".to_owned()))?;
-    let expected = reference.outputs(&witness).map_err(&fail)?;
-    for (path, found) in committed {
-        match expected.get(path) {
-            None => return Err(fail(format!("output file {path} should not be there"))),
-            Some(bytes) if found == bytes => {}
-            Some(bytes) => {
-                let differs = first_difference(bytes, found);
-                return Err(fail(format!("output file {path} differs: {differs}")));
-            }
-        }
-    }
-    Ok(())
+    let mut expected = Files::clone(&*reference.outputs(&witness).map_err(&fail)?);
+    // What is not there may come yet.
+    expected.retain(|path, _| committed.contains_key(path));
+    same_output(history, reference, &witness, &expected, &committed)
 }
 
-fn same_files(expected: &BTreeMap<String, Vec<u8>>, found: &BTreeMap<String, Bytes>) -> Result<(), String> {
+/// An error is told with what is known of its records.
+fn same_output(
+    history: &History,
+    reference: &Reference,
+    witness: &Witness,
+    expected: &Files,
+    found: &BTreeMap<String, Bytes>,
+) -> Result<(), Violation> {
+    let Err((path, message)) = same_files(expected, found) else { return Ok(()) };
+    let explain = |lineages| lineage::of_file(history, lineages, witness, (expected, found), &path);
+    Err(told(history, message, reference.lineages().and_then(explain)))
+}
+
+fn told(history: &History, message: String, lineage: Option<String>) -> Violation {
+    let message = match lineage {
+        Some(lineage) => format!("{message}; {lineage}"),
+        None => message,
+    };
+    history.violation("S1", history.outcome.trace.len(), message)
+}
+
+/// An error names the file and says what is wrong with it.
+fn same_files(expected: &Files, found: &BTreeMap<String, Bytes>) -> Result<(), (String, String)> {
+    let wrong = |path: &String, what: &str| Err((path.clone(), format!("output file {path} {what}")));
     for (path, bytes) in expected {
         match found.get(path) {
-            None => return Err(format!("output file {path} is missing")),
+            None => return wrong(path, "is missing"),
             Some(found) if found == bytes => {}
-            Some(found) => {
-                return Err(format!("output file {path} differs: {}", first_difference(bytes, found)));
-            }
+            Some(found) => return wrong(path, &format!("differs: {}", first_difference(bytes, found))),
         }
     }
     match found.keys().find(|path| !expected.contains_key(*path)) {
-        Some(path) => Err(format!("output file {path} should not be there")),
+        Some(path) => wrong(path, "should not be there"),
         None => Ok(()),
     }
 }

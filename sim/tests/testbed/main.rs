@@ -9,6 +9,7 @@ mod faults;
 mod flink;
 mod generated;
 mod high_availability;
+mod lineage;
 mod network;
 mod planted_bugs;
 mod properties;
