@@ -8,7 +8,11 @@
 use std::fmt;
 use std::str::FromStr;
 
+use revenant::config::nearest;
 use revenant::ids::{ActorId, ExecutionAttemptId, ExecutionVertexId, FencingToken, JobVertexId, ProcessId};
+use revenant::message::Message;
+
+use crate::scenario::{OPERATIONS, PURPOSES};
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CrashPoint {
@@ -27,10 +31,13 @@ pub enum PointAt {
 }
 
 impl CrashPoint {
-    /// Whether a process of this kind has the actor; an error says which it has. Of effects that
-    /// are given by name, only a run knows whether they occur.
-    pub fn check_actor(&self) -> Result<(), String> {
-        let PointAt::Number { actor, .. } = self.at else { return Ok(()) };
+    /// Whether a process of this kind has the actor, or there is an effect of this name; an error says what there
+    /// is. Whether such an effect occurs there, only a run knows.
+    pub fn check(&self) -> Result<(), String> {
+        let actor = match &self.at {
+            PointAt::Number { actor, .. } => *actor,
+            PointAt::Name { name, .. } => return check_effect(name),
+        };
         let (fits, has) = match self.process {
             ProcessId::JobManager(_) => {
                 (matches!(actor, ActorId::Master | ActorId::Writer), "master and writer")
@@ -47,6 +54,28 @@ impl CrashPoint {
         };
         if fits { Ok(()) } else { Err(format!("{} has no actor {actor}: it has {has}", self.process)) }
     }
+}
+
+/// Whether there are effects of this name: messages by their kind, operations of disks, and what starts and ends
+/// actors.
+fn check_effect(name: &str) -> Result<(), String> {
+    const OTHERS: [&str; 3] = ["spawn", "stop", "exit"];
+    let of_disks = PURPOSES.iter().flat_map(|purpose| {
+        OPERATIONS.iter().map(move |operation| format!("{}.{operation}", purpose.name()))
+    });
+    let known: Vec<String> =
+        Message::KINDS.iter().chain(&OTHERS).map(|name| (*name).to_owned()).chain(of_disks).collect();
+    if known.iter().any(|known| known == name) {
+        return Ok(());
+    }
+    Err(match nearest(name, known.iter().map(String::as_str)) {
+        Some(near) => format!("there is no effect '{name}', did you mean '{near}'?"),
+        None => format!(
+            "there is no effect '{name}': expected a message as 'SubmitTask', an operation of a disk as \
+             'job_event.sync', or one of {}; `cargo sim points` lists those of a run",
+            OTHERS.join(", ")
+        ),
+    })
 }
 
 impl fmt::Display for CrashPoint {

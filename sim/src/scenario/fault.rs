@@ -8,12 +8,12 @@ use revenant::ids::ProcessId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::clock_fault::{ClockFault, ClockFaultKind};
+use super::clock_fault::{ClockFault, ClockFaultKind, Drift, Skew};
 use super::disk_fault::{DiskFault, DiskFaultKind};
 use super::duration::{RestartAfter, Span, text_form};
 use super::forms::{self, Form, listed};
 use super::ha_fault::HaFault;
-use super::network_fault::{MessageTrigger, NetworkFault};
+use super::network_fault::{MessageFault, MessageTrigger, NetworkFault};
 use super::process_fault::{ProcessFault, ProcessFaultKind};
 use crate::point::{CrashPoint, parse_incarnation};
 
@@ -157,6 +157,22 @@ impl Action {
             Self::CancelJob => Some(ProcessId::Client),
             Self::HighAvailability(_) => Some(ProcessId::HighAvailability),
             Self::Disk(_) | Self::Network(_) => None,
+        }
+    }
+
+    /// Whether it is written with an amount of nothing.
+    pub const fn does_nothing(&self) -> bool {
+        match self {
+            Self::Clock(ClockFault {
+                kind: ClockFaultKind::Jump(Skew(0)) | ClockFaultKind::Drift(Drift(0)),
+                ..
+            }) => true,
+            Self::Disk(DiskFault { kind: DiskFaultKind::Slow(by), .. })
+            | Self::Network(
+                NetworkFault::Slow(_, by)
+                | NetworkFault::Message(MessageFault::Delay(by) | MessageFault::Overtake(by)),
+            ) => by.0.is_zero(),
+            _ => false,
         }
     }
 

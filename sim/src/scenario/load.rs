@@ -176,15 +176,37 @@ impl Scenario {
     /// is known only after the run.
     pub fn check_point(&self, point: &CrashPoint) -> Result<(), String> {
         self.check_process(point.process)?;
-        point.check_actor()
+        point.check()
+    }
+
+    /// Whether what is undone at a certain time begins before, as far as times say that.
+    fn begins_before(&self, heal: &Fault, breaks: impl Fn(&Fault) -> bool) -> Result<(), String> {
+        let Trigger::Time(healed) = heal.at else { return Ok(()) };
+        let begins = |fault: &Fault| match fault.at {
+            Trigger::Time(time) => time <= healed,
+            Trigger::Point(_) | Trigger::CrashOf { .. } | Trigger::Message(_) => true,
+        };
+        let mut all = self.faults.iter().filter(|fault| breaks(fault)).peekable();
+        let Some(first) = all.peek().map(|fault| fault.action.to_string()) else { return Ok(()) };
+        if all.any(begins) {
+            return Ok(());
+        }
+        Err(format!("'{}' comes before what it undoes, '{first}': give it a later time", heal.action))
     }
 
     pub(crate) fn check_action(&self, fault: &Fault) -> Result<(), String> {
+        if fault.action.does_nothing() {
+            return Err(format!("'{}' changes nothing: write how much", fault.action));
+        }
         if let Some(process) = fault.action.process() {
             self.check_process(process)?;
         }
         match fault.action {
-            Action::Process(fault) => self.check_process_fault(fault),
+            Action::Process(what) => {
+                self.check_process_fault(what)?;
+                let needed = what.kind.needs().map(|kind| Action::Process(ProcessFault { kind, ..what }));
+                needed.map_or(Ok(()), |needed| self.begins_before(fault, |other| other.action == needed))
+            }
             Action::HighAvailability(HaFault { successor: true, .. }) if self.cluster.job_managers == 1 => {
                 Err("nobody stands by: set job-managers = 2 in [cluster], or write 'revoke leadership'"
                     .to_owned())
@@ -195,8 +217,14 @@ impl Scenario {
                     matches!(other.action, Action::Clock(fault)
                         if fault.process == process && fault.kind != ClockFaultKind::Heal)
                 });
-                if goes_wrong || self.clock.contains_key(&process.to_string()) {
+                if self.clock.contains_key(&process.to_string()) {
                     return Ok(());
+                }
+                if goes_wrong {
+                    return self.begins_before(fault, |other| {
+                        matches!(other.action, Action::Clock(fault)
+                            if fault.process == process && fault.kind != ClockFaultKind::Heal)
+                    });
                 }
                 Err(format!(
                     "the clock of {process} is never wrong: no fault and no [clock.{process}] makes it so"
@@ -216,7 +244,7 @@ impl Scenario {
                 if fault.restart_after.is_some() {
                     return Err("restart-after is for crashes: a disk is healed by another fault".to_owned());
                 }
-                Ok(())
+                if disk.kind == DiskFaultKind::Heal { self.begins_before(fault, breaks) } else { Ok(()) }
             }
             _ if fault.restart_after.is_some() && fault.action.process().is_none() => {
                 Err(format!("nothing starts again after '{}': leave restart-after out", fault.action))

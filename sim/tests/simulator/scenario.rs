@@ -189,6 +189,57 @@ fn every_kind_of_error_names_its_line_and_what_is_right() {
             "nothing is broken that 'heal network' could heal",
         ),
         (
+            "[[fault]]\nat = 'job-manager/1:SubmitTaks#1.before'\ndo = 'crash job-manager'\n",
+            4,
+            "there is no effect 'SubmitTaks', did you mean 'SubmitTask'?",
+        ),
+        (
+            "[[fault]]\nat = 'job-manager/1:job_event.fsync#1.before'\ndo = 'crash job-manager'\n",
+            4,
+            "did you mean 'job_event.sync'?",
+        ),
+        (
+            "[[fault]]\nat = 'job-manager/1:quite-other-things#1.after'\ndo = 'crash job-manager'\n",
+            4,
+            "expected a message as 'SubmitTask'",
+        ),
+        (
+            "[[fault]]\nat = 't = 1 s'\ndo = 'clock of client jump +0 s'\n",
+            5,
+            "changes nothing: write how much",
+        ),
+        (
+            "[[fault]]\nat = 't = 1 s'\ndo = 'clock of client drift -0 ppm'\n",
+            5,
+            "changes nothing: write how much",
+        ),
+        ("[[fault]]\nat = 't = 1 s'\ndo = 'disk slow sink by 0 s'\n", 5, "changes nothing: write how much"),
+        (
+            "[[fault]]\nat = 'message SubmitTask#1'\ndo = 'delay by 0 s'\n",
+            5,
+            "changes nothing: write how much",
+        ),
+        (
+            "[[fault]]\nat = 't = 1 s'\ndo = 'heal clock of client'\n[[fault]]\nat = 't = 2 s'\ndo = 'clock of client jump +5 s'\n",
+            5,
+            "comes before what it undoes, 'clock of client jump +5 s'",
+        ),
+        (
+            "[[fault]]\nat = 't = 1 s'\ndo = 'disk heal sink'\n[[fault]]\nat = 't = 2 s'\ndo = 'disk fail sink'\n",
+            5,
+            "comes before what it undoes, 'disk fail sink'",
+        ),
+        (
+            "[[fault]]\nat = 't = 1 s'\ndo = 'resume client'\n[[fault]]\nat = 't = 2 s'\ndo = 'pause client'\n",
+            5,
+            "comes before what it undoes, 'pause client'",
+        ),
+        (
+            "[[fault]]\nat = 't = 1 s'\ndo = 'restore disk of task-manager-1'\n[[fault]]\nat = 't = 2 s'\ndo = 'snapshot disk of task-manager-1'\n",
+            5,
+            "comes before what it undoes",
+        ),
+        (
             "[[fault]]\nat = 't = 2 s'\ndo = 'cut client to job-manager'\n\
              [[fault]]\nat = 't = 1 s'\ndo = 'heal job-manager from client'\n",
             8,
