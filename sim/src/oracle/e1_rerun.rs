@@ -33,6 +33,7 @@ mod tests {
     use revenant::note::Note;
 
     use super::*;
+    use crate::oracle::Patience;
     use crate::oracle::testing::{
         Story, attempt, caught, finished, finished_without_snapshot, partition, passes,
     };
@@ -155,6 +156,27 @@ mod tests {
         for story in [blind(true, 29, false), blind(false, 30, false), blind(true, 30, true)] {
             caught(check, &story, "v0.0.e2a1 was deployed");
         }
+    }
+
+    #[test]
+    fn a_leader_whose_disk_is_slow_without_any_fault_may_start_over_when_it_has_waited() {
+        let judge = |history: &History| {
+            let patience = Patience { slow_store: true, ..history.patience };
+            check(&History::new(history.graph, history.shape, patience, history.outcome))
+        };
+        let waited = |seconds: u64| {
+            let mut story = until_first_sink();
+            story.crash().lead_blindly(2);
+            for worker in [1, 2] {
+                let process = ProcessId::TaskManager(worker);
+                story.note(Note::TaskManagerRegistered { process });
+            }
+            story.wait(seconds).recovered(2, &[]).deploy(attempt(0, 0, 2, 1));
+            story
+        };
+        passes(judge, &waited(30));
+        caught(judge, &waited(29), "v0.0.e2a1 was deployed");
+        caught(check, &waited(30), "v0.0.e2a1 was deployed");
     }
 
     #[test]

@@ -24,6 +24,9 @@ use crate::trace::{RunOutcome, TraceKind};
 /// "Not ended within the trace."
 pub const END: usize = usize::MAX;
 
+/// About so many operations of the disk, one after the other, open the event store.
+const OPENING: u32 = 8;
+
 /// What the scenario allows to take as long as it takes: how long things are waited for.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
@@ -38,6 +41,8 @@ pub struct Patience {
     pub recovers: bool,
     /// A leader waits so long for its event store.
     pub store: Duration,
+    /// Whether the disk is so slow that the event store may take longer than that, without any fault.
+    pub slow_store: bool,
     /// Whether results are kept by shuffle services: then a task needs one, too.
     pub services: bool,
     /// The most that may be waited for, one after the other, until a job goes on after a fault: an old
@@ -55,12 +60,14 @@ impl Patience {
     pub fn of(scenario: &Scenario) -> Self {
         let config = scenario.configuration();
         let recovers = config.job_recovery_enabled;
+        let store = config.previous_worker_recovery_timeout.max(config.registration_retry);
         Self {
             recovery: config.previous_worker_recovery_timeout,
             retention: if recovers { config.registration_timeout } else { Duration::ZERO },
             round_trip: (scenario.network.latency.max + scenario.longest_lateness()) * 2,
             recovers,
-            store: config.previous_worker_recovery_timeout.max(config.registration_retry),
+            store,
+            slow_store: (scenario.disk.latency.max + scenario.disk.sync_latency.max) * OPENING >= store,
             services: config.shuffle_service == ShuffleServiceKind::External,
             waits: waits(&config),
             calm: Duration::ZERO,
@@ -287,14 +294,14 @@ impl<'a> History<'a> {
             })
     }
 
-    /// Whether a leader waited for its event store as long as it has to, and a fault of the disk kept
-    /// it from reading the log: nothing that the log says binds it.
+    /// Whether a leader waited for its event store as long as it has to, and a fault of the disk, or how slow it
+    /// is, kept it from reading the log: nothing that the log says binds it.
     pub fn is_blind(&self, leader: &Leader) -> bool {
         let recovered = leader.recovered.unwrap_or(leader.until).min(self.outcome.trace.len());
         let waited = self.leader_waited(leader, leader.acquired, recovered);
         waited >= self.patience.recovery
             && (!self.log.had_begun(leader.token, recovered) || self.lost_its_log(leader.acquired, recovered))
-            && self.log_disk_was_broken(leader.acquired, recovered)
+            && (self.patience.slow_store || self.log_disk_was_broken(leader.acquired, recovered))
     }
 
     /// Whether the name of a file of the event log could not be made durable: then it does not count, whatever

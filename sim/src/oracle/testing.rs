@@ -504,6 +504,7 @@ pub fn with_history_of<T>(graph: &JobGraph, story: &Story, look: impl FnOnce(&Hi
         round_trip: Duration::from_millis(4),
         recovers: true,
         store: Duration::from_secs(30),
+        slow_store: false,
         services: false,
         waits: Duration::from_mins(2),
         calm: Duration::from_secs(1),

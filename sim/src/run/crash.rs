@@ -206,7 +206,8 @@ impl Shared {
             Action::Disk(DiskFault { kind: DiskFaultKind::Slow(Span(by)), .. }) => Some(by),
             _ => None,
         });
-        faults.max().unwrap_or_default()
+        let disk = &self.scenario.disk;
+        faults.max().unwrap_or_default() + disk.latency.max + disk.sync_latency.max
     }
 
     pub(super) fn restart(&self, process: ProcessIndex, after: Duration) {
