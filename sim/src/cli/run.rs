@@ -15,7 +15,7 @@ use crate::explore::Blow;
 use crate::oracle::{Judge, Verdict};
 use crate::point::CrashPoint;
 use crate::scenario::{Outcome, Profile, Scenario};
-use crate::trace::{RunEnd, RunOutcome, TraceEvent, TraceKind};
+use crate::trace::{RunOutcome, TraceEvent, TraceKind};
 
 pub fn run(args: &RunArgs, program: &Arc<Program>) -> CliResult {
     let mut scenario = load(&args.file, program)?;
@@ -75,15 +75,8 @@ fn judge(scenario: &Scenario, outcome: &RunOutcome, program: &Arc<Program>) -> C
         say!("VACUOUS: {rate} struck no message: make it higher or rates-until later");
         code = ExitCode::FAILURE;
     }
-    let met = matches!(
-        (&outcome.ended, scenario.expect.outcome),
-        (RunEnd::Finished, Outcome::Finished)
-            | (RunEnd::Failed { .. }, Outcome::Failed)
-            | (RunEnd::Canceled, Outcome::Canceled)
-            | (RunEnd::Stuck { .. }, Outcome::Stuck)
-    );
     let is_hostile = scenario.expect.profile == Profile::Hostile;
-    if !met && !is_hostile {
+    if !scenario.expect.is_met(&outcome.ended) {
         say!("UNEXPECTED: the scenario expects {:?}", scenario.expect.outcome);
         code = ExitCode::FAILURE;
     }

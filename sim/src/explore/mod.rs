@@ -72,6 +72,8 @@ struct Schedule {
     hash: u64,
     end: Time,
     broken: Option<Violation>,
+    /// Whether it ends as the scenario expects.
+    is_expected: bool,
 }
 
 /// Explores a scenario. An error says what is wrong with the scenario itself.
@@ -101,6 +103,16 @@ pub fn explore(
         |index| Schedule::new(&scenario, first + index as u64, program, &judge),
         |_| (),
     );
+    let other = schedules.iter().find(|schedule| !schedule.is_expected && schedule.broken.is_none());
+    if let Some(schedule) = other {
+        let expected = scenario.expect.outcome;
+        return Err(format!(
+            "with seed {} the run does not end as the scenario expects ({expected:?}) even without what is explored: \
+             see it with `{}`, and mend [expect] or the faults",
+            schedule.seed(),
+            replay(options, schedule.seed(), &[])
+        ));
+    }
     let sound = schedules.iter().filter(|schedule| schedule.broken.is_none());
     let single = |schedule| move |point: &CrashPoint| Case { schedule, points: vec![point.clone()] };
     let mut all: Vec<Case> =
@@ -161,8 +173,9 @@ impl Schedule {
         let collecting = RunOptions { collect: Collect::JobManagers, ..RunOptions::default() };
         let base = run(&scenario, program, &collecting);
         let broken = judge.judge(&base).err();
+        let is_expected = scenario.expect.is_met(&base.ended);
         let points = base.detail.points.into_iter().map(|found| found.point).collect();
-        Self { scenario, points, hash: base.hash, end: base.end, broken }
+        Self { scenario, points, hash: base.hash, end: base.end, broken, is_expected }
     }
 
     const fn seed(&self) -> u64 {
@@ -178,7 +191,7 @@ fn evenly(count: usize, limit: Option<usize>) -> Vec<usize> {
 
 /// The command line of the run: with every option that makes it another run than the file's.
 fn replay(options: &ExploreOptions, seed: u64, points: &[CrashPoint]) -> String {
-    let mut line = format!("cargo sim run {}", options.file.display());
+    let mut line = format!("cargo sim run {}", for_shell(&options.file.to_string_lossy()));
     if options.seed.is_some() || options.seeds > 1 {
         let _ = write!(line, " --seed {seed}");
     }
@@ -192,6 +205,12 @@ fn replay(options: &ExploreOptions, seed: u64, points: &[CrashPoint]) -> String 
         let _ = write!(line, " --bug {}", bug_name(bug));
     }
     line
+}
+
+/// In quotes if a shell would take it for more than a word.
+fn for_shell(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-/+=:,@%".contains(c);
+    if text.chars().all(is_plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }
 
 /// The name of a planted bug, as scenarios write it.
@@ -224,6 +243,12 @@ mod tests {
         assert_eq!(evenly(10, Some(4)), [0, 2, 5, 7]);
         assert_eq!(evenly(3, Some(10)), [0, 1, 2]);
         assert!(evenly(0, Some(4)).is_empty());
+    }
+
+    #[test]
+    fn the_name_of_a_file_is_one_word_for_a_shell() {
+        assert_eq!(for_shell("scenarios/lineitem.toml"), "scenarios/lineitem.toml");
+        assert_eq!(for_shell("a b/bug's.toml"), r"'a b/bug'\''s.toml'");
     }
 
     #[test]

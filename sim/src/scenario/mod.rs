@@ -15,6 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Clock;
+use crate::trace::RunEnd;
 
 mod clock_fault;
 mod disk_fault;
@@ -319,6 +320,20 @@ pub struct Expect {
     pub outcome: Outcome,
     /// Whether all that breaks is made good.
     pub profile: Profile,
+}
+
+impl Expect {
+    /// Whether a run may end in this way.
+    pub const fn is_met(&self, ended: &RunEnd) -> bool {
+        matches!(self.profile, Profile::Hostile)
+            || matches!(
+                (ended, self.outcome),
+                (RunEnd::Finished, Outcome::Finished)
+                    | (RunEnd::Failed { .. }, Outcome::Failed)
+                    | (RunEnd::Canceled, Outcome::Canceled)
+                    | (RunEnd::Stuck { .. }, Outcome::Stuck)
+            )
+    }
 }
 
 /// What faults leave of the cluster, and with it what is promised.

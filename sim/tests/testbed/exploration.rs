@@ -80,6 +80,15 @@ fn points_of_the_standby_are_explored_and_only_with_one_can_the_leader_change() 
 }
 
 #[test]
+fn what_does_not_end_as_expected_even_without_a_crash_is_not_explored() {
+    let cancelled = format!("{LINEITEM}[[fault]]\nat = 't = 60 ms'\ndo = 'cancel job'\n");
+    let explored = |text: &str| explore(&scenario(text), &program(), &ExploreOptions::default());
+    let error = explored(&cancelled).expect_err("it is cancelled");
+    assert!(error.contains("the run does not end as the scenario expects (Finished)"), "{error}");
+    assert!(explored(&format!("{cancelled}[expect]\noutcome = 'canceled'\n")).is_ok());
+}
+
+#[test]
 fn the_report_is_the_same_at_any_number_of_threads() {
     let facts = |threads| {
         let mut report = explored(LINEITEM, None, Some(threads));
