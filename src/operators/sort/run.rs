@@ -35,19 +35,23 @@ impl RunWriter {
         let path = spill_path(context.task().attempt(), number);
         let created = context.task().create(Volume::Scratch, Purpose::Spill, &path).await;
         created.map_err(|error| context.error(error))?;
-        Ok(Self { context: context.clone(), path, length: 0, waiting: Vec::with_capacity(WRITE_BYTES) })
+        Ok(Self { context: context.clone(), path, length: 0, waiting: Vec::new() })
     }
 
     #[inline]
     pub async fn write(&mut self, encoding: &[u8]) -> Result<(), BodyError> {
         self.waiting.extend_from_slice(&(encoding.len() as u32).to_le_bytes());
         self.waiting.extend_from_slice(encoding);
-        if self.waiting.len() >= WRITE_BYTES { self.append().await } else { Ok(()) }
+        if self.waiting.len() >= WRITE_BYTES {
+            // The first piece grew as it came, for most runs of a small memory are smaller.
+            return self.append(WRITE_BYTES + encoding.len()).await;
+        }
+        Ok(())
     }
 
-    async fn append(&mut self) -> Result<(), BodyError> {
-        let next = Vec::with_capacity(WRITE_BYTES);
-        let bytes = Bytes::from(std::mem::replace(&mut self.waiting, next));
+    /// Writes what waits, and makes room for so many bytes.
+    async fn append(&mut self, room: usize) -> Result<(), BodyError> {
+        let bytes = Bytes::from(std::mem::replace(&mut self.waiting, Vec::with_capacity(room)));
         self.length += bytes.len() as u64;
         let task = self.context.task();
         let appended = task.append(Volume::Scratch, Purpose::Spill, &self.path, bytes).await;
@@ -56,7 +60,7 @@ impl RunWriter {
 
     pub async fn finish(mut self) -> Result<Run, BodyError> {
         if !self.waiting.is_empty() {
-            self.append().await?;
+            self.append(0).await?;
         }
         Ok(Run { path: self.path, length: self.length })
     }
