@@ -5,10 +5,12 @@
 //! Of a job that is not recovered no finish is durable: then it is enough that all readers finished.
 
 use revenant::ids::{ExecutionVertexId, ProcessId, ResultPartitionId};
+use revenant::note::Note;
 
 use super::Violation;
 use super::history::{END, History, Released, reads};
 use super::log::Bytes;
+use crate::trace::{Touched, TraceEvent, TraceKind};
 
 pub fn check(history: &History) -> Result<(), Violation> {
     history.released.iter().try_for_each(|release| judge(history, release))
@@ -55,7 +57,7 @@ fn unclaimed(history: &History, release: &Released) -> bool {
     let Some(abandoned) = of_worker(&history.abandoned).into_iter().max() else { return false };
     let registered = of_worker(&history.registered).into_iter().filter(|&at| {
         let arrived = history.time(at) + history.patience.round_trip <= history.time(release.at);
-        arrived && !died_with_its_leader(history, at)
+        arrived && !died_with_its_leader(history, at) && !claim_was_lost(history, release, abandoned)
     });
     history.waited(release.process, abandoned, release.at) >= history.patience.retention
         && registered.max().is_none_or(|registered| registered < abandoned)
@@ -74,6 +76,21 @@ fn died_with_its_leader(history: &History, registered: usize) -> bool {
     let since = history.time(registered);
     let mut lost = history.leaders.iter().map(|leader| leader.until).filter(|&lost| lost > registered);
     lost.any(|lost| lost != END && history.time(lost).since(since) <= history.patience.round_trip)
+}
+
+/// Whether a fault of the network kept a claim from the worker since it had lost its leader, and none has come, as
+/// the worker says itself.
+fn claim_was_lost(history: &History, release: &Released, abandoned: usize) -> bool {
+    let between = &history.outcome.trace[abandoned..release.at];
+    let is_lost = |what: &TraceKind| {
+        matches!(what, TraceKind::Message(Touched { kind: "GetAndRetainPartitionWithMetrics", to, .. })
+            if to.process == release.process)
+    };
+    let has_come = |event: &TraceEvent| {
+        event.process == release.process
+            && matches!(event.what, TraceKind::Note(Note::PartitionsClaimed { .. }))
+    };
+    between.iter().any(|event| is_lost(&event.what)) && !between.iter().any(has_come)
 }
 
 /// Who would need the partition if the JobManager crashed at this moment.
@@ -112,12 +129,13 @@ fn needed_by(history: &History, partition: ResultPartitionId, at: usize) -> Opti
 
 #[cfg(test)]
 mod tests {
+    use revenant::ids::{Address, FencingToken};
     use revenant::message::{CommitDecision, JobOutcome};
-    use revenant::note::Note;
 
     use super::*;
     use crate::oracle::Patience;
     use crate::oracle::testing::{Story, attempt, caught, finished, partition, passes};
+    use crate::trace::What;
 
     fn until_sinks() -> Story {
         let mut story = Story::new();
@@ -223,6 +241,31 @@ mod tests {
         passes(check, &released(300, false));
         caught(check, &released(200, false), "was released from task-manager-1");
         caught(check, &released(300, true), "was released from task-manager-1");
+    }
+
+    #[test]
+    fn a_claim_that_the_network_lost_does_not_count_unless_another_came() {
+        let released = |lost: bool, came: bool| {
+            let worker = ProcessId::TaskManager(1);
+            let mut story = until_sinks();
+            story.abandon(1);
+            if lost {
+                let (from, to) = (Address::MASTER, Address::executor(worker));
+                let kind = "GetAndRetainPartitionWithMetrics";
+                let touched = Touched { kind, from, to, what: What::Dropped };
+                story.happens(ProcessId::JOB_MANAGER, TraceKind::Message(touched));
+            }
+            story.note(Note::TaskManagerRegistered { process: worker });
+            if came {
+                let token = FencingToken(1);
+                story.happens(worker, TraceKind::Note(Note::PartitionsClaimed { token }));
+            }
+            story.wait(300).release(1, partition(attempt(0, 0, 1, 1)));
+            story
+        };
+        passes(check, &released(true, false));
+        caught(check, &released(true, true), "was released from task-manager-1");
+        caught(check, &released(false, false), "was released from task-manager-1");
     }
 
     #[test]
