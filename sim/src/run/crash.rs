@@ -14,7 +14,7 @@ use crate::scenario::{
 };
 use crate::trace::{RunEnd, TraceKind};
 
-/// How often a process that exits with a failure is started again.
+/// How often a process that exits with a failure is started again, when all is healed that will be.
 const FAILURES_MAX: u32 = 20;
 
 impl Shared {
@@ -133,6 +133,7 @@ impl Shared {
         };
         self.end_process(process, false, TraceKind::Exited { failure: failure.clone() });
         let mut world = self.world();
+        let is_healed = world.now >= self.last_heal();
         let state = &mut world.processes[process];
         if state.id == ProcessId::Client {
             let end = match failure {
@@ -142,7 +143,8 @@ impl Shared {
             };
             world.settle(end, self.patience(), self.last_heal());
         } else if failure.is_some() && state.failures < FAILURES_MAX {
-            state.failures += 1;
+            // As long as it lasts, a fault may make it fail again and again.
+            state.failures += u32::from(is_healed);
             drop(world);
             if let RestartAfter::After(after) = self.scenario.cluster.restart_after {
                 self.restart(process, after);
