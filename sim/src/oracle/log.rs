@@ -33,7 +33,8 @@ pub enum Bytes {
 #[derive(Debug, Default)]
 pub struct Log {
     files: BTreeMap<FileId, Vec<LogRecord>>,
-    broken: BTreeMap<FileId, Broken>,
+    /// One behind the other.
+    broken: BTreeMap<FileId, Vec<Broken>>,
 }
 
 /// What the log says at a moment.
@@ -63,7 +64,8 @@ impl Log {
             match &event.what {
                 TraceKind::LogAppended { bytes, .. } => {
                     file.append(at, bytes);
-                    if let Some(broken) = log.broken.get_mut(&id) {
+                    let last = log.broken.get_mut(&id).and_then(|spans| spans.last_mut());
+                    if let Some(broken) = last.filter(|broken| broken.at(at)) {
                         broken.behind.get_or_insert(at);
                     }
                 }
@@ -82,8 +84,7 @@ impl Log {
                         }
                         _ => {}
                     });
-                    log.files.entry(id).or_default().extend(lost);
-                    log.broken.entry(id).and_modify(|before| before.join(broken)).or_insert(broken);
+                    log.corrupted(id, at, lost, broken, file);
                 }
                 TraceKind::LogAfterCrash { length, .. } => {
                     log.files.entry(id).or_default().extend(file.truncate(id, at, *length));
@@ -101,13 +102,47 @@ impl Log {
         log
     }
 
+    /// Bytes of a file were changed at trace index `at`: records cannot be read any more, or can be again.
+    fn corrupted(
+        &mut self,
+        id: FileId,
+        at: usize,
+        lost: Vec<LogRecord>,
+        broken: Option<Broken>,
+        file: &OpenFile,
+    ) {
+        let spans = self.broken.entry(id).or_default();
+        let readable = file.records(id, 0).last().map_or(0, |record| record.end);
+        let records = self.files.entry(id).or_default();
+        records.retain(|record| record.end > readable || spans.iter().all(|span| record.lost != Some(span.since)));
+        records.extend(lost);
+        let before = spans.last_mut().filter(|span| span.at(at));
+        let behind = before.as_ref().and_then(|span| span.behind);
+        if let Some(span) = before {
+            span.until = Some(at);
+        }
+        spans.extend(broken.map(|broken| Broken { behind: broken.behind.or(behind), ..broken }));
+    }
+
+    /// What is wrong in a file at trace index `at`.
+    fn broken(&self, id: FileId, at: usize) -> Option<&Broken> {
+        self.broken.get(&id)?.iter().find(|span| span.at(at))
+    }
+
+    /// The records of a file that count at trace index `at`.
+    fn records(&self, id: FileId, at: usize, which: Bytes) -> impl Iterator<Item = &LogRecord> {
+        let good = self.broken(id, at).map_or(u64::MAX, |broken| broken.from);
+        let records = self.files.get(&id).map_or(&[][..], Vec::as_slice).iter();
+        records.filter(move |record| record.counts(at, which) && record.end <= good)
+    }
+
     /// The sum of the records at trace index `at`. The newest `EpochStarted` says how much of which
     /// older files is history; a base stands for all before it. A log that is damaged where it counts
     /// says nothing.
     pub fn state(&self, at: usize, which: Bytes) -> LogState<'_> {
         let mut state = LogState::default();
-        let started = self.files.iter().rev().find_map(|(&id, records)| {
-            records.iter().filter(|record| record.counts(at, which)).find_map(|record| match &record.event {
+        let started = self.files.keys().rev().find_map(|&id| {
+            self.records(id, at, which).find_map(|record| match &record.event {
                 JobEvent::EpochStarted { accepted, .. } => Some((id, accepted)),
                 _ => None,
             })
@@ -117,15 +152,14 @@ impl Log {
         let own = self.files.range(first..=(first.0, u32::MAX)).map(|(&id, _)| (id, u64::MAX));
         let (mut damaged, mut torn) = (false, false);
         for (id, length) in old.chain(own) {
-            let records = self.files.get(&id).map_or(&[][..], Vec::as_slice);
-            for record in records.iter().filter(|record| record.counts(at, which) && record.end <= length) {
+            for record in self.records(id, at, which).filter(|record| record.end <= length) {
                 damaged |= torn;
                 if matches!(record.event, JobEvent::BaseRecorded { .. }) {
                     (damaged, torn) = (false, false);
                 }
                 state.apply(&record.event);
             }
-            if let Some(broken) = self.broken.get(&id).filter(|broken| broken.since <= at) {
+            if let Some(broken) = self.broken(id, at) {
                 damaged |= broken.behind.is_some_and(|behind| behind <= at);
                 // What a newer epoch accepted has to be there.
                 damaged |= length != u64::MAX && broken.from < length;
@@ -137,7 +171,8 @@ impl Log {
         damaged |= self
             .broken
             .range(newer)
-            .any(|(_, broken)| broken.since <= at && broken.behind.is_some_and(|behind| behind <= at));
+            .flat_map(|(_, spans)| spans)
+            .any(|broken| broken.at(at) && broken.behind.is_some_and(|behind| behind <= at));
         if damaged { LogState::default() } else { state }
     }
 
@@ -152,7 +187,7 @@ impl Log {
 
     /// Whether a bit of the log was flipped from trace index `from` on and before `until`.
     pub fn was_corrupted(&self, from: usize, until: usize) -> bool {
-        self.broken.values().any(|broken| (from..until).contains(&broken.since))
+        self.broken.values().flatten().any(|broken| (from..until).contains(&broken.since))
     }
 
     /// Trace index from which a finish of this attempt was durable, in a record of its own or in a
@@ -327,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_broken_twice_was_so_since_the_first_time_and_from_the_lower_place() {
+    fn what_is_broken_twice_is_so_from_the_lower_place() {
         let mut story = Story::new();
         story.lead(1).log(1, finished(attempt(0, 0, 1, 1))).log(1, finished(attempt(0, 1, 1, 1)));
         let last = story.log_length(1);
@@ -336,5 +371,26 @@ mod tests {
         let log = Log::read(story.trace());
         assert!(log.was_corrupted(first, first + 1), "{log:?}");
         assert_eq!(state(&story, Bytes::Durable), []);
+    }
+
+    #[test]
+    fn a_bit_that_flips_twice_is_as_it_was_and_was_wrong_in_between() {
+        let (first, second) = (attempt(0, 0, 1, 1), attempt(0, 1, 1, 1));
+        let mut story = Story::new();
+        story.lead(1).log(1, finished(first));
+        let last = story.log_length(1);
+        story.log(1, finished(second)).corrupt(1, last + 3);
+        let wrong = story.trace().len();
+        assert_eq!(state(&story, Bytes::Durable), [first]);
+        // Elsewhere, too, and back: still wrong at the end.
+        story.corrupt(1, last - 3).corrupt(1, last - 3);
+        assert_eq!(state(&story, Bytes::Durable), [first]);
+        story.corrupt(1, last + 3);
+        assert_eq!(state(&story, Bytes::Durable), [first, second]);
+        let log = Log::read(story.trace());
+        let before = |at| log.state(at, Bytes::Durable).finished.into_values().collect::<Vec<_>>();
+        assert_eq!([before(wrong - 2), before(wrong - 1)], [vec![first, second], vec![first]]);
+        story.next_file(1).log(1, finished(attempt(1, 0, 1, 1)));
+        assert_eq!(state(&story, Bytes::Durable), [first, second, attempt(1, 0, 1, 1)]);
     }
 }

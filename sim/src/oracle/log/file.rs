@@ -32,11 +32,13 @@ impl LogRecord {
     }
 }
 
-/// A file with bytes that are wrong.
+/// A span of time in which bytes of a file were wrong.
 #[derive(Clone, Copy, Debug)]
 pub struct Broken {
     /// Trace index from which they are wrong.
     pub since: usize,
+    /// Trace index from which they are right again, or wrong elsewhere: a bit that flips twice is as it was.
+    pub until: Option<usize>,
     /// Where the good prefix ends.
     pub from: u64,
     /// Trace index from which something good is behind it.
@@ -44,10 +46,8 @@ pub struct Broken {
 }
 
 impl Broken {
-    /// What was broken already breaks once more.
-    pub fn join(&mut self, again: Self) {
-        self.from = self.from.min(again.from);
-        self.behind = self.behind.or(again.behind);
+    pub fn at(&self, at: usize) -> bool {
+        self.since <= at && self.until.is_none_or(|until| until > at)
     }
 }
 
@@ -97,8 +97,13 @@ impl OpenFile {
         lost
     }
 
-    /// Bytes were changed: the records that cannot be read any more, and what is broken.
-    pub fn corrupt(&mut self, id: FileId, at: usize, change: impl Fn(&mut [u8])) -> (Vec<LogRecord>, Broken) {
+    /// Bytes were changed: the records that cannot be read any more, and what is broken, if anything.
+    pub fn corrupt(
+        &mut self,
+        id: FileId,
+        at: usize,
+        change: impl Fn(&mut [u8]),
+    ) -> (Vec<LogRecord>, Option<Broken>) {
         let mut flipped = self.bytes.clone();
         change(&mut flipped);
         let (left, tail) = decode(&flipped, id.0);
@@ -106,7 +111,8 @@ impl OpenFile {
         let lost = self.lost(id, at, from);
         self.bytes = flipped;
         let behind = matches!(tail, Tail::Damaged { .. }).then_some(at);
-        (lost, Broken { since: at, from, behind })
+        let broken = !matches!(tail, Tail::Clean);
+        (lost, broken.then_some(Broken { since: at, until: None, from, behind }))
     }
 
     fn lost(&self, id: FileId, at: usize, from: u64) -> Vec<LogRecord> {
