@@ -12,23 +12,28 @@ const A1: &str = "0,0,1,1,432,1,0.0.1";
 const B0: &str = "0,1,0,2,171,1,0.1.0";
 const B1: &str = "0,1,1,2,368,1,0.1.1";
 
-/// With the ids of records. A parallelism that the plan leaves open is at most 5.
-fn dataflow(plan: &str) -> Dataflow {
-    let arguments = vec![("plan".to_owned(), format!("lineage = ids; {plan}"))];
+/// A parallelism that the plan leaves open is at most 5.
+pub(super) fn parsed(plan: &str) -> Dataflow {
+    let arguments = vec![("plan".to_owned(), plan.to_owned())];
     let job = JobArguments { name: "dataflow".to_owned(), arguments };
     let graph = registry().build(&job).unwrap_or_else(|error| panic!("{error}"));
     Dataflow::new(&job, &graph, &[], &mut Shape::of(&graph, 5)).unwrap()
 }
 
+/// With the ids of records.
+fn dataflow(plan: &str) -> Dataflow {
+    parsed(&format!("lineage = ids; {plan}"))
+}
+
 /// A source whose subtasks consumed these splits.
-fn source(splits: &[&[u32]]) -> VertexWitness {
+pub(super) fn source(splits: &[&[u32]]) -> VertexWitness {
     VertexWitness { inputs: vec![vec![]; splits.len()], splits: splits.iter().map(|s| s.to_vec()).collect() }
 }
 
-type Ends = (u32, u32);
+pub(super) type Ends = (u32, u32);
 
 /// A vertex whose subtasks read these partitions and subpartitions, first and last, by gate.
-fn inner(subtasks: &[&[(Ends, Ends)]]) -> VertexWitness {
+pub(super) fn inner(subtasks: &[&[(Ends, Ends)]]) -> VertexWitness {
     let range = |(start, end): Ends| IndexRange::new(start, end);
     let ranges = |gates: &&[(Ends, Ends)]| gates.iter().map(|&(p, s)| (range(p), range(s))).collect();
     VertexWitness { inputs: subtasks.iter().map(ranges).collect(), splits: vec![vec![]; subtasks.len()] }

@@ -1,30 +1,8 @@
 //! The ways of records in tiny plans.
 
-use revenant::config::JobArguments;
-use revenant::jobs::registry;
-
+use super::super::tests::{Ends, inner, parsed as dataflow, source};
 use super::*;
-use crate::reference::{ReferenceJob, Shape, VertexWitness};
-
-fn dataflow(plan: &str) -> Dataflow {
-    let arguments = vec![("plan".to_owned(), plan.to_owned())];
-    let job = JobArguments { name: "dataflow".to_owned(), arguments };
-    let graph = registry().build(&job).unwrap();
-    Dataflow::new(&job, &graph, &[], &mut Shape::of(&graph, 5)).unwrap()
-}
-
-fn source(splits: &[&[u32]]) -> VertexWitness {
-    VertexWitness { inputs: vec![vec![]; splits.len()], splits: splits.iter().map(|s| s.to_vec()).collect() }
-}
-
-type Ends = (u32, u32);
-
-/// By subtask and gate the partitions and subpartitions.
-fn inner(subtasks: &[&[(Ends, Ends)]]) -> VertexWitness {
-    let range = |(start, end): Ends| IndexRange::new(start, end);
-    let ranges = |gates: &&[(Ends, Ends)]| gates.iter().map(|&(p, s)| (range(p), range(s))).collect();
-    VertexWitness { inputs: subtasks.iter().map(ranges).collect(), splits: vec![vec![]; subtasks.len()] }
-}
+use crate::reference::ReferenceJob;
 
 /// Ways as `a v0.1 -> b+o v1.0`, with the gate in front of a step that has one.
 fn told(ways: &[Vec<Step>]) -> Vec<String> {
