@@ -33,8 +33,13 @@ pub fn check(history: &History) -> Result<(), Violation> {
         RunEnd::Canceled => "the job was cancelled, and nobody had asked for it".to_owned(),
         RunEnd::Stuck { why } => format!("the run does not end: {why}"),
     };
-    Err(history.violation("L1", history.outcome.trace.len(), message))
+    let hint = if stands(&history.outcome.trace) { NEVER_HEALED } else { "" };
+    Err(history.violation("L1", history.outcome.trace.len(), message + hint))
 }
+
+/// Most likely the scenario is meant otherwise.
+const NEVER_HEALED: &str = "; a fault of the scenario is never made good: give it its heal, or promise nothing with \
+     profile = \"hostile\" in [expect]";
 
 fn in_time(history: &History) -> Result<(), Violation> {
     let Some((last, took)) = since_last_fault(history.outcome) else { return Ok(()) };
@@ -90,6 +95,11 @@ mod tests {
         passes(check, &story);
         story.end(RunEnd::Stuck { why: "nothing is left that could happen".to_owned() });
         caught(check, &story, "does not end: nothing is left that could happen");
+        let mut broken = story.clone();
+        broken.happens(ProcessId::JOB_MANAGER, TraceKind::Paused);
+        caught(check, &broken, "a fault of the scenario is never made good");
+        broken.happens(ProcessId::JOB_MANAGER, TraceKind::Resumed);
+        caught(check, &broken, "could happen");
         story.end(RunEnd::Failed { reason: "v0.1 failed".to_owned() });
         caught(check, &story, "the job failed: v0.1 failed");
         passes(hostile, &story);
