@@ -39,6 +39,8 @@ pub struct ExploreArgs {
     /// Do it twice in each run: at all pairs of points, or at so many drawn uniformly.
     #[arg(long, value_name = "all|N", value_parser = parse_pairs, conflicts_with = "limit")]
     pairs: Option<Pairs>,
+    #[command(flatten)]
+    failures: super::FailuresArgs,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -77,9 +79,11 @@ fn parse_pairs(text: &str) -> Result<Pairs, String> {
 
 pub fn run(args: ExploreArgs, program: &Arc<Program>) -> CliResult {
     let scenario = load(&args.file, program)?;
-    let ExploreArgs { file, threads, limit, bug, action, machine, seed, seeds, pairs } = args;
+    let ExploreArgs { file, threads, limit, bug, action, machine, seed, seeds, pairs, failures } = args;
     let blow = blow(action, machine)?;
-    let options = ExploreOptions { file, threads, limit, bug, blow, seed, seeds, pairs };
+    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+    let failures = Some(failures.folder(&stem)?);
+    let options = ExploreOptions { file, threads, limit, bug, blow, seed, seeds, pairs, failures };
     let report = explore(&scenario, program, &options)?;
     out::write(format_args!("{report}"))?;
     Ok(if report.is_as_expected() { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -13,6 +13,7 @@ use revenant::api::Program;
 use revenant::ids::ProcessId;
 use revenant::planted::PlantedBug;
 
+use crate::failure::Folder;
 use crate::point::CrashPoint;
 use crate::run::RunOptions;
 use crate::scenario::Scenario;
@@ -23,7 +24,9 @@ mod determinism;
 mod explore;
 mod out;
 mod points;
+mod replay;
 mod run;
+mod shrink;
 mod scale;
 mod swarm;
 
@@ -38,6 +41,10 @@ struct Cli {
 enum Command {
     /// Run a scenario once and say what happened.
     Run(RunArgs),
+    /// Run the file of a failing run again and compare.
+    Replay(replay::ReplayArgs),
+    /// Make a failing scenario as small as it still fails.
+    Shrink(shrink::ShrinkArgs),
     /// List the crash points that a scenario passes.
     Points {
         file: PathBuf,
@@ -93,6 +100,21 @@ struct BlowArgs {
     without_notice: bool,
 }
 
+/// Where failing runs go.
+#[derive(Args)]
+struct FailuresArgs {
+    /// The folder in which failing runs are kept, each as a scenario for `cargo sim replay`.
+    #[arg(long, value_name = "FOLDER", default_value = "target/failures")]
+    failures: PathBuf,
+}
+
+impl FailuresArgs {
+    /// Tried out at once; `stem` is what the names of its files begin with.
+    fn folder(&self, stem: &str) -> Result<Folder, String> {
+        Folder::open(&self.failures, stem)
+    }
+}
+
 #[derive(Args)]
 struct RunArgs {
     file: PathBuf,
@@ -118,6 +140,8 @@ pub fn main() -> ExitCode {
     let program = Arc::new(revenant::jobs::registry());
     let outcome = match cli.command {
         Command::Run(args) => run::run(&args, &program),
+        Command::Replay(args) => replay::run(&args, &program),
+        Command::Shrink(args) => shrink::run(&args, &program),
         Command::Points { file, process } => points::points(&file, process, &program),
         Command::Explore(args) => explore::run(args, &program),
         Command::Determinism(args) => determinism::determinism(&args, &program),

@@ -9,7 +9,7 @@ use revenant::api::Program;
 
 use super::CliResult;
 use super::out::{self, say};
-use crate::explore::available_threads;
+use crate::explore::{available_threads, for_shell};
 use crate::generate::swarm::{Report, swarm};
 use crate::generate::{generate, kind_names, known_features};
 use crate::scenario::Profile;
@@ -36,6 +36,8 @@ pub struct SwarmArgs {
     /// Print each seed with the hash of its run, and nothing else.
     #[arg(long)]
     hashes: bool,
+    #[command(flatten)]
+    failures: super::FailuresArgs,
 }
 
 pub fn parse_profile(text: &str) -> Result<Profile, String> {
@@ -72,20 +74,25 @@ pub fn print(args: &GenerateArgs, program: &Arc<Program>) -> CliResult {
 
 pub fn run(args: &SwarmArgs, program: &Arc<Program>) -> CliResult {
     let (from, to) = args.seeds;
-    let report = swarm(from..to, args.profile, args.threads.unwrap_or_else(available_threads), program);
+    let profile = profile_name(args.profile);
+    let folder = args.failures.folder(&format!("generated-{profile}"))?;
+    let threads = args.threads.unwrap_or_else(available_threads);
+    let report = swarm(from..to, args.profile, threads, Some(&folder), program)?;
     if args.hashes {
         for (seed, hash) in &report.hashes {
             say!("{seed} {hash:016x}");
         }
         return Ok(ExitCode::SUCCESS);
     }
-    let profile = profile_name(args.profile);
     for failure in &report.failures {
         say!("FAILED  seed {}: {}", failure.seed, failure.message);
         say!(
             "        cargo sim generate --seed {} --profile {profile} > seed.toml; cargo sim run seed.toml",
             failure.seed
         );
+        if let Some(kept) = &failure.kept {
+            say!("        cargo sim replay {}", for_shell(&kept.to_string_lossy()));
+        }
     }
     table(&report)?;
     let ends: Vec<String> = report.ends.iter().map(|(end, count)| format!("{count} {end}")).collect();

@@ -7,12 +7,14 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use revenant::actor::Time;
 use revenant::api::Program;
 use revenant::planted::PlantedBug;
 
+use crate::failure::{self, Folder};
 use crate::oracle::{Judge, Violation};
 use crate::point::CrashPoint;
 use crate::run::{Collect, RunOptions, run};
@@ -26,9 +28,10 @@ mod report;
 mod survey;
 
 pub use blow::Blow;
-pub use pool::{available_threads, map};
+pub use pool::{available_threads, map, map_while};
 pub(crate) use progress::bar;
 pub use report::{Classes, Failure, Report, Spread};
+use survey::{Finding, Surveyed};
 
 /// How a scenario is explored.
 #[derive(Clone, Debug, Default)]
@@ -49,6 +52,8 @@ pub struct ExploreOptions {
     pub seeds: u64,
     /// It happens twice in each run.
     pub pairs: Option<Pairs>,
+    /// Where failing runs are kept.
+    pub failures: Option<Folder>,
 }
 
 /// Which pairs of points are tried.
@@ -71,7 +76,7 @@ struct Schedule {
     points: Vec<CrashPoint>,
     hash: u64,
     end: Time,
-    broken: Option<Violation>,
+    broken: Option<(Violation, failure::Failure)>,
     /// Whether it ends as the scenario expects.
     is_expected: bool,
 }
@@ -131,9 +136,25 @@ pub fn explore(
     let work = |index: usize| {
         let struck = chosen[index].scenario(blow);
         let run = |codec| run(&struck, program, &RunOptions { codec, ..RunOptions::default() });
-        survey::survey(index, run, |outcome| judge.judge(outcome))
+        let mut surveyed = survey::survey(index, run, |outcome| judge.judge(outcome));
+        if let (Some(folder), Finding::Failed { failure, .. }) = (&options.failures, &surveyed.finding) {
+            surveyed.kept = Some(folder.keep(&struck.failing(failure.clone()))?);
+        }
+        Ok(surveyed)
     };
-    let surveyed = map(chosen.len(), threads, work, |_| bar.inc(1));
+    let unkept = AtomicBool::new(false);
+    let done = |surveyed: &Result<Surveyed, String>| {
+        bar.inc(1);
+        if surveyed.is_err() {
+            unkept.store(true, Ordering::Relaxed);
+        }
+    };
+    let surveyed = map_while(chosen.len(), threads, work, done, || !unkept.load(Ordering::Relaxed));
+    let (surveyed, unkept): (Vec<_>, Vec<_>) = surveyed.into_iter().flatten().partition(Result::is_ok);
+    if !unkept.is_empty() {
+        return Err(unkept.into_iter().filter_map(Result::err).collect::<Vec<_>>().join("\n"));
+    }
+    let surveyed: Vec<Surveyed> = surveyed.into_iter().filter_map(Result::ok).collect();
     let took = begin.elapsed();
     bar.finish_and_clear();
 
@@ -142,14 +163,17 @@ pub fn explore(
         |index| chosen[index].schedule.end,
         |index| replay(options, chosen[index].schedule.seed(), &chosen[index].points),
     );
-    let broken = schedules.iter().filter_map(|schedule| {
-        let violation = schedule.broken.as_ref()?;
+    let mut broken = Vec::new();
+    for schedule in &schedules {
+        let Some((violation, failure)) = &schedule.broken else { continue };
         let replay = replay(options, schedule.seed(), &[]);
-        Some(Failure { oracle: violation.oracle, message: violation.to_string(), replay })
-    });
+        let keep = |folder: &Folder| folder.keep(&schedule.scenario.failing(failure.clone()));
+        let kept = options.failures.as_ref().map(keep).transpose()?;
+        broken.push(Failure { oracle: violation.oracle, message: violation.to_string(), replay, kept });
+    }
     report.failures.splice(0..0, broken);
     report.crash_free =
-        schedules.iter().find_map(|schedule| schedule.broken.as_ref()).map(ToString::to_string);
+        schedules.iter().find_map(|schedule| schedule.broken.as_ref()).map(|(broken, _)| broken.to_string());
     report.bug = options.bug.map(bug_name);
     let schedule = match schedules.as_slice() {
         [one] => format!("of seed {first}, crash-free run of hash {:016x}", one.hash),
@@ -173,6 +197,10 @@ impl Schedule {
         let collecting = RunOptions { collect: Collect::JobManagers, ..RunOptions::default() };
         let base = run(&scenario, program, &collecting);
         let broken = judge.judge(&base).err();
+        let broken = broken.map(|violation| {
+            let failure = failure::Failure::of(&base, &violation);
+            (violation, failure)
+        });
         let is_expected = scenario.expect.is_met(&base.ended);
         let points = base.detail.points.into_iter().map(|found| found.point).collect();
         Self { scenario, points, hash: base.hash, end: base.end, broken, is_expected }
@@ -208,7 +236,7 @@ fn replay(options: &ExploreOptions, seed: u64, points: &[CrashPoint]) -> String 
 }
 
 /// In quotes if a shell would take it for more than a word.
-fn for_shell(text: &str) -> String {
+pub(crate) fn for_shell(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-/+=:,@%".contains(c);
     if text.chars().all(is_plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }

@@ -12,6 +12,18 @@ pub fn map<R: Send>(
     work: impl Fn(usize) -> R + Sync,
     done: impl Fn(&R) + Sync,
 ) -> Vec<R> {
+    let results = map_while(count, threads, work, done, || true);
+    results.into_iter().map(|result| result.expect("each index was taken once")).collect()
+}
+
+/// As [`map`], but nothing is begun any more once `go_on` says no. What was begun is finished.
+pub fn map_while<R: Send>(
+    count: usize,
+    threads: usize,
+    work: impl Fn(usize) -> R + Sync,
+    done: impl Fn(&R) + Sync,
+    go_on: impl Fn() -> bool + Sync,
+) -> Vec<Option<R>> {
     let next = AtomicUsize::new(0);
     let results: Mutex<Vec<Option<R>>> = Mutex::new((0..count).map(|_| None).collect());
     let dispatch = tracing::dispatcher::get_default(Clone::clone);
@@ -21,7 +33,7 @@ pub fn map<R: Send>(
                 tracing::dispatcher::with_default(&dispatch, || {
                     loop {
                         let index = next.fetch_add(1, Ordering::Relaxed);
-                        if index >= count {
+                        if index >= count || !go_on() {
                             break;
                         }
                         let result = work(index);
@@ -32,8 +44,7 @@ pub fn map<R: Send>(
             });
         }
     });
-    let results = results.into_inner().expect("nothing panics under this lock");
-    results.into_iter().map(|result| result.expect("each index was taken once")).collect()
+    results.into_inner().expect("nothing panics under this lock")
 }
 
 /// Threads that the machine runs at the same time.
@@ -55,5 +66,14 @@ mod tests {
             assert_eq!(seen.into_inner(), 100);
         }
         assert!(map(0, 4, |n| n, |_| ()).is_empty());
+    }
+
+    #[test]
+    fn nothing_is_begun_after_the_end_was_called() {
+        let seen = AtomicUsize::new(0);
+        let count = |_: &usize| _ = seen.fetch_add(1, Ordering::Relaxed);
+        let found = map_while(100, 1, |n| n, count, || seen.load(Ordering::Relaxed) < 7);
+        let (begun, rest) = found.split_at(7);
+        assert!(begun.iter().all(Option::is_some) && rest.iter().all(Option::is_none), "{found:?}");
     }
 }

@@ -2,11 +2,12 @@
 //! number of threads.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use revenant::actor::Time;
 
-use super::Blow;
+use super::{Blow, for_shell};
 use super::survey::{Finding, Surveyed};
 use crate::oracle::FinishClass;
 
@@ -38,6 +39,8 @@ pub struct Failure {
     pub message: String,
     /// A line to paste that runs it again.
     pub replay: String,
+    /// The file of the failing run.
+    pub kept: Option<PathBuf>,
 }
 
 /// How many crashes met which best finish, and how many finishes they met.
@@ -63,6 +66,8 @@ pub struct Report {
     pub tried: usize,
     pub passed: usize,
     pub vacuous: usize,
+    /// The replay line of the first vacuous run, which names the fault that did not fire.
+    pub first_vacuous: Option<String>,
     pub failures: Vec<Failure>,
     pub classes: Classes,
     pub reruns: Spread,
@@ -89,16 +94,20 @@ impl Report {
     pub fn of(surveyed: &[Surveyed], base: impl Fn(usize) -> Time, replay: impl Fn(usize) -> String) -> Self {
         let mut report = Self { points: surveyed.len(), tried: surveyed.len(), ..Self::default() };
         let (mut reruns, mut lost) = (Vec::new(), Vec::new());
-        for (index, Surveyed { finding, messages, took }) in surveyed.iter().enumerate() {
+        for (index, Surveyed { finding, messages, took, kept }) in surveyed.iter().enumerate() {
             if !matches!(finding, Finding::Vacuous) {
                 report.runs += 1;
                 report.messages += messages;
                 report.busy += *took;
             }
             match finding {
-                Finding::Vacuous => report.vacuous += 1,
-                Finding::Failed { oracle, message } => {
-                    report.failures.push(Failure { oracle, message: message.clone(), replay: replay(index) });
+                Finding::Vacuous => {
+                    report.vacuous += 1;
+                    report.first_vacuous.get_or_insert_with(|| replay(index));
+                }
+                Finding::Failed { oracle, message, .. } => {
+                    let (message, kept, replay) = (message.clone(), kept.clone(), replay(index));
+                    report.failures.push(Failure { oracle, message, replay, kept });
                 }
                 Finding::Passed(passed) => {
                     report.passed += 1;
@@ -162,6 +171,9 @@ impl fmt::Display for Report {
         writeln!(f, "passed      {}", self.passed)?;
         writeln!(f, "failed      {}", self.failures.len())?;
         writeln!(f, "vacuous     {}", self.vacuous)?;
+        if let Some(replay) = &self.first_vacuous {
+            writeln!(f, "            which fault did not fire: {replay}")?;
+        }
         let Classes { none, buffered, durable, finishes_buffered, finishes_durable } = self.classes;
         writeln!(
             f,
@@ -181,8 +193,11 @@ impl fmt::Display for Report {
             self.took.as_secs_f64(),
             self.threads
         )?;
-        for Failure { message, replay, .. } in self.failures.iter().take(LISTED) {
+        for Failure { message, replay, kept, .. } in self.failures.iter().take(LISTED) {
             writeln!(f, "\n{message}\n  {replay}")?;
+            if let Some(kept) = kept {
+                writeln!(f, "  cargo sim replay {}", for_shell(&kept.to_string_lossy()))?;
+            }
         }
         if self.failures.len() > LISTED {
             writeln!(f, "\n… and {} more", self.failures.len() - LISTED)?;
@@ -211,11 +226,12 @@ impl fmt::Display for Seconds {
 mod tests {
     use super::*;
     use crate::explore::survey::Passed;
+    use crate::failure;
     use crate::oracle::Finishes;
 
     fn passed(rerun: u32, end: u64, buffered: u32, durable: u32) -> Surveyed {
         let passed = Passed { end: Time(end), rerun, finishes: Finishes { buffered, durable } };
-        Surveyed { finding: Finding::Passed(passed), messages: 10, took: Duration::from_millis(5) }
+        Surveyed { finding: Finding::Passed(passed), messages: 10, took: Duration::from_millis(5), kept: None }
     }
 
     fn report(surveyed: &[Surveyed]) -> Report {
@@ -243,16 +259,30 @@ mod tests {
     #[test]
     fn a_failure_a_vacuous_point_and_a_missing_class_are_each_not_good() {
         let mut failed = all_classes();
-        let finding = Finding::Failed { oracle: "S2", message: "S2 at 1.0s: split 1 is lost".to_owned() };
-        failed.push(Surveyed { finding, messages: 0, took: Duration::ZERO });
+        let message = "S2 at 1.0s: split 1 is lost".to_owned();
+        let failure = failure::Failure {
+            oracle: "S2".to_owned(),
+            place: "end".to_owned(),
+            event: 1,
+            message: message.clone(),
+            hash: "1".to_owned(),
+            version: "1".to_owned(),
+        };
+        let finding = Finding::Failed { oracle: "S2", message, failure };
+        let kept = Some(PathBuf::from("target/failures/a b.toml"));
+        failed.push(Surveyed { finding, messages: 0, took: Duration::ZERO, kept });
         assert!(!report(&failed).is_good());
         let text = report(&failed).to_string();
-        assert!(text.contains("S2 at 1.0s: split 1 is lost\n  cargo sim run FILE --crash 3\n"), "{text}");
+        let lines = "S2 at 1.0s: split 1 is lost\n  cargo sim run FILE --crash 3\n  \
+                     cargo sim replay 'target/failures/a b.toml'\n";
+        assert!(text.contains(lines), "{text}");
 
         let mut vacuous = all_classes();
-        vacuous.push(Surveyed { finding: Finding::Vacuous, messages: 9, took: Duration::from_secs(9) });
+        vacuous.push(Surveyed { finding: Finding::Vacuous, messages: 9, took: Duration::from_secs(9), kept: None });
         let vacuous = report(&vacuous);
         assert!(!vacuous.is_good());
+        let text = vacuous.to_string();
+        assert!(text.contains("vacuous     1\n            which fault did not fire: cargo sim run FILE --crash 3\n"), "{text}");
         assert_eq!((vacuous.runs, vacuous.messages, vacuous.busy), (3, 30, Duration::from_millis(15)));
 
         let bug = |report: Report| Report { bug: Some("keep-splits"), ..report };

@@ -1,10 +1,12 @@
 //! One crash point: the run that crashes there, judged. Every tenth is run a second time with each
 //! message through its codec, and both must be the same run.
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use revenant::actor::Time;
 
+use crate::failure::Failure;
 use crate::oracle::{Finishes, Verdict, Violation};
 use crate::trace::RunOutcome;
 
@@ -20,6 +22,8 @@ pub enum Finding {
     Failed {
         oracle: &'static str,
         message: String,
+        /// As its file has it.
+        failure: Failure,
     },
 }
 
@@ -30,6 +34,13 @@ pub struct Passed {
     pub finishes: Finishes,
 }
 
+impl Finding {
+    fn failed(outcome: &RunOutcome, violation: &Violation) -> Self {
+        let failure = Failure::of(outcome, violation);
+        Self::Failed { oracle: violation.oracle, message: violation.to_string(), failure }
+    }
+}
+
 /// A finding with what it cost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Surveyed {
@@ -38,6 +49,8 @@ pub struct Surveyed {
     pub messages: u64,
     /// Of the judged run and its judgement; zero if it was vacuous.
     pub took: Duration,
+    /// The file of the failing run.
+    pub kept: Option<PathBuf>,
 }
 
 /// Runs point number `index` with `run(codec)` and judges it.
@@ -50,15 +63,15 @@ pub fn survey(
     let outcome = run(false);
     let messages = outcome.messages;
     if !outcome.vacuous.is_empty() {
-        return Surveyed { finding: Finding::Vacuous, messages, took: Duration::ZERO };
+        return Surveyed { finding: Finding::Vacuous, messages, took: Duration::ZERO, kept: None };
     }
     let finding = match judge(&outcome) {
         Ok(verdict) => {
             Finding::Passed(Passed { end: outcome.end, rerun: verdict.rerun, finishes: verdict.finishes })
         }
-        Err(violation) => Finding::Failed { oracle: violation.oracle, message: violation.to_string() },
+        Err(violation) => Finding::failed(&outcome, &violation),
     };
-    let mut surveyed = Surveyed { finding, messages, took: begin.elapsed() };
+    let mut surveyed = Surveyed { finding, messages, took: begin.elapsed(), kept: None };
     if index % 10 == WITH_CODEC {
         let encoded = run(true);
         if encoded.hash != outcome.hash && matches!(surveyed.finding, Finding::Passed(_)) {
@@ -66,7 +79,8 @@ pub fn survey(
                 "the run with every message through its codec has hash {:016x}, without {:016x}",
                 encoded.hash, outcome.hash
             );
-            surveyed.finding = Finding::Failed { oracle: "codec", message };
+            let (at, event) = (outcome.end, outcome.trace.len());
+            surveyed.finding = Finding::failed(&outcome, &Violation { oracle: "codec", at, event, message });
         }
     }
     surveyed
@@ -114,10 +128,13 @@ mod tests {
         let bad = |_: &RunOutcome| {
             Err(Violation { oracle: "S2", at: Time(1), event: 4, message: "split 1 is lost".to_owned() })
         };
-        let Finding::Failed { oracle: "S2", message } = survey(0, |_| outcome(true, 1), bad).finding else {
+        let Finding::Failed { oracle: "S2", message, failure } =
+            survey(0, |_| outcome(true, 1), bad).finding
+        else {
             panic!()
         };
         assert!(message.ends_with("split 1 is lost"), "{message}");
+        assert_eq!((failure.place.as_str(), failure.hash.as_str()), ("end", "0000000000000001"));
     }
 
     #[test]

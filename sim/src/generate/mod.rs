@@ -107,6 +107,7 @@ fn calm(seed: u64, profile: Profile, program: &Arc<Program>) -> Result<Scenario,
         inputs: Vec::new(),
         faults: Vec::new(),
         expect: Expect { outcome: Outcome::Finished, profile },
+        failure: None,
     };
     (scenario.job, scenario.inputs) =
         job::draw(&mut Stream::of(seed, Purpose::Job), &mut Stream::of(seed, Purpose::Data), program);

@@ -3,20 +3,25 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use revenant::api::Program;
 
 use super::{Generated, features, generate};
-use crate::explore::{bar, map};
+use crate::explore::{bar, map_while};
+use crate::failure::{self, Folder};
 use crate::oracle::Judge;
-use crate::scenario::Profile;
+use crate::scenario::{Profile, Scenario};
 use crate::trace::RunEnd;
 
 #[derive(Debug)]
 pub struct Failure {
     pub seed: u64,
     pub message: String,
+    /// The file of the failing run.
+    pub kept: Option<PathBuf>,
 }
 
 #[derive(Debug, Default)]
@@ -46,6 +51,7 @@ impl Report {
 /// What one seed came to.
 struct Judged {
     violation: Option<String>,
+    kept: Option<PathBuf>,
     vacuous: bool,
     seen: Vec<String>,
     end: &'static str,
@@ -53,12 +59,32 @@ struct Judged {
 }
 
 /// Runs and judges the scenarios of all seeds; the report does not depend on the number of threads.
-pub fn swarm(seeds: Range<u64>, profile: Profile, threads: usize, program: &Arc<Program>) -> Report {
+///
+/// # Errors
+/// If a failing run cannot be kept; the message has its scenario.
+pub fn swarm(
+    seeds: Range<u64>,
+    profile: Profile,
+    threads: usize,
+    failures: Option<&Folder>,
+    program: &Arc<Program>,
+) -> Result<Report, String> {
     let count = (seeds.end - seeds.start) as usize;
     let bar = bar(count);
-    let work = |index: usize| one(seeds.start + index as u64, profile, program);
-    let results = map(count, threads, work, |_| bar.inc(1));
+    let unkept = AtomicBool::new(false);
+    let work = |index: usize| one(seeds.start + index as u64, profile, failures, program);
+    let done = |judged: &Result<Judged, String>| {
+        bar.inc(1);
+        unkept.fetch_or(judged.is_err(), Ordering::Relaxed);
+    };
+    let results = map_while(count, threads, work, done, || !unkept.load(Ordering::Relaxed));
     bar.finish_and_clear();
+    let unkept: Vec<&str> =
+        results.iter().flatten().filter_map(|result| Some(result.as_ref().err()?.as_str())).collect();
+    if !unkept.is_empty() {
+        return Err(unkept.join("\n"));
+    }
+    let results = results.into_iter().flatten().filter_map(Result::ok);
     let mut report = Report::default();
     for (seed, result) in seeds.zip(results) {
         report.vacuous += u64::from(result.vacuous);
@@ -67,20 +93,27 @@ pub fn swarm(seeds: Range<u64>, profile: Profile, threads: usize, program: &Arc<
         }
         *report.ends.entry(result.end).or_default() += 1;
         report.hashes.push((seed, result.hash));
-        report.failures.extend(result.violation.map(|message| Failure { seed, message }));
+        let kept = result.kept;
+        report.failures.extend(result.violation.map(|message| Failure { seed, message, kept }));
     }
-    report
+    Ok(report)
 }
 
-fn one(seed: u64, profile: Profile, program: &Arc<Program>) -> Judged {
+fn one(
+    seed: u64,
+    profile: Profile,
+    failures: Option<&Folder>,
+    program: &Arc<Program>,
+) -> Result<Judged, String> {
     let failed = |message: String| Judged {
         violation: Some(message),
+        kept: None,
         vacuous: false,
         seen: Vec::new(),
         end: "defects of the testbed",
         hash: 0,
     };
-    let judged = || -> Result<Judged, String> {
+    let judged = || -> Result<(Judged, Option<Scenario>), String> {
         let Generated { scenario, kinds, vacuous, outcome } = generate(seed, profile, program)?;
         let violation = Judge::new(&scenario, program)?.judge(&outcome).err();
         let mut seen: Vec<String> = features(&scenario).into_iter().collect();
@@ -93,16 +126,23 @@ fn one(seed: u64, profile: Profile, program: &Arc<Program>) -> Judged {
             RunEnd::Panicked { .. } => "panicked",
             RunEnd::Contradicted { .. } => "contradicted",
         };
+        let failing =
+            violation.as_ref().map(|violation| scenario.failing(failure::Failure::of(&outcome, violation)));
         let violation = violation.map(|violation| violation.to_string());
-        Ok(Judged { violation, vacuous, seen, end, hash: outcome.hash })
+        Ok((Judged { violation, kept: None, vacuous, seen, end, hash: outcome.hash }, failing))
     };
-    match catch_unwind(AssertUnwindSafe(judged)) {
-        Ok(Ok(result)) => result,
+    Ok(match catch_unwind(AssertUnwindSafe(judged)) {
+        Ok(Ok((mut judged, failing))) => {
+            if let (Some(folder), Some(failing)) = (failures, failing) {
+                judged.kept = Some(folder.keep(&failing)?);
+            }
+            judged
+        }
         Ok(Err(message)) => failed(message),
         Err(panic) => {
             let message = panic.downcast_ref::<String>().map(String::as_str);
             let message = message.or_else(|| panic.downcast_ref::<&str>().copied());
             failed(format!("the testbed panicked: {}", message.unwrap_or("without a message")))
         }
-    }
+    })
 }

@@ -57,7 +57,7 @@ mod s7_kept;
 mod s8_cut;
 mod s9_fencing;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 mod witness;
 
 pub use durable::{FinishClass, Finishes};

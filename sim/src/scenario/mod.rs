@@ -15,6 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Clock;
+use crate::failure::Failure;
 use crate::trace::RunEnd;
 
 mod clock_fault;
@@ -87,6 +88,9 @@ pub struct Scenario {
     /// How it should end.
     #[serde(default)]
     pub expect: Expect,
+    /// Only in a file that a search wrote: what the run showed that broke a promise. `cargo sim replay` compares.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Failure>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -398,8 +402,49 @@ impl Scenario {
             .chain((1..=self.cluster.job_managers).map(ProcessId::JobManager))
     }
 
-    /// As a TOML file that loads as the same scenario.
+    /// As a TOML file that loads as the same scenario. What has its default is left out.
     pub fn to_toml(&self) -> String {
-        toml::to_string(self).expect("every part of a scenario has a TOML form")
+        let Self { planted_bug, job, cluster, config, schedule, network, disk, clock, .. } = self;
+        let Self { inputs, faults, expect, failure, .. } = self;
+        let mut text = String::new();
+        if let Some(bug) = planted_bug {
+            text += &table("planted-bug", bug);
+            text.push('\n');
+        }
+        text += &table("job", job).replace("\n[job.arguments]\n\n", "\n");
+        text += &section("cluster", cluster, &Cluster::default());
+        text += &section("config", config, &Options::default());
+        text += &section("schedule", schedule, &Schedule::default());
+        text += &section("network", network, &Network::default());
+        text += &section("disk", disk, &Disk::default());
+        for (has, table) in [
+            (!clock.is_empty(), table("clock", clock)),
+            (!inputs.is_empty(), table("input", inputs)),
+            (!faults.is_empty(), table("fault", faults)),
+        ] {
+            if has {
+                text.push('\n');
+                text += &table;
+            }
+        }
+        text += &section("expect", expect, &Expect::default());
+        if let Some(failure) = failure {
+            text.push('\n');
+            text += &table("failure", failure);
+        }
+        text
     }
+}
+
+fn table(name: &str, value: &impl Serialize) -> String {
+    toml::to_string(&BTreeMap::from([(name, value)])).expect("every part of a scenario has a TOML form")
+}
+
+/// Those keys of a table that are not as by default, each a line.
+fn section<T: Serialize>(name: &str, value: &T, default: &T) -> String {
+    let default = table(name, default);
+    let differs = |line: &&str| !default.lines().any(|known| known == *line);
+    let text = table(name, value);
+    let lines: Vec<&str> = text.lines().skip(1).filter(differs).collect();
+    if lines.is_empty() { String::new() } else { format!("\n[{name}]\n{}\n", lines.join("\n")) }
 }

@@ -27,6 +27,14 @@ impl Options {
         self.0.iter().map(|(key, value)| (key.as_str(), value.as_str()))
     }
 
+    /// The same without this option.
+    #[must_use]
+    pub fn without(&self, key: &str) -> Self {
+        let mut options = self.clone();
+        options.0.remove(key);
+        options
+    }
+
     pub fn configuration(&self) -> Configuration {
         let mut config = Configuration::default();
         for (key, value) in &self.0 {

@@ -69,9 +69,10 @@ fn properties(object: &Value) -> impl Iterator<Item = (&str, &Value)> {
     object["properties"].as_object().into_iter().flatten().map(|(name, key)| (name.as_str(), key))
 }
 
-/// Follows a reference.
+/// Follows a reference, also to what may be left out.
 fn resolve<'a>(schema: &'a Value, key: &'a Value) -> &'a Value {
-    let target = key["$ref"].as_str().and_then(|target| schema.pointer(target.strip_prefix('#')?));
+    let reference = key["$ref"].as_str().or_else(|| key["anyOf"][0]["$ref"].as_str());
+    let target = reference.and_then(|target| schema.pointer(target.strip_prefix('#')?));
     target.unwrap_or(key)
 }
 

@@ -15,7 +15,7 @@ const SEEDS: u64 = 250;
 const GOLDEN: u64 = 20;
 
 fn judged(profile: Profile) -> Report {
-    let report = swarm(0..SEEDS, profile, available_threads(), &program());
+    let report = swarm(0..SEEDS, profile, available_threads(), None, &program()).expect("nothing is kept");
     let failures = &report.failures;
     assert!(failures.is_empty(), "{profile:?}: {failures:#?}");
     assert!(!report.is_mostly_vacuous(), "{profile:?}: {} of {SEEDS} are vacuous", report.vacuous);
