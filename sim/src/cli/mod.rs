@@ -26,8 +26,8 @@ mod out;
 mod points;
 mod replay;
 mod run;
-mod shrink;
 mod scale;
+mod shrink;
 mod swarm;
 
 #[derive(Parser)]

@@ -57,7 +57,11 @@ pub fn run(args: &ShrinkArgs, program: &Arc<Program>) -> CliResult {
     if shrunk.is_minimal {
         say!("minimal   no single further step fails in the same way");
     } else {
-        say!("NOT minimal: the time of {} is over; go on with `cargo sim shrink {}`", args.budget, out.display());
+        say!(
+            "NOT minimal: the time of {} is over; go on with `cargo sim shrink {}`",
+            args.budget,
+            out.display()
+        );
     }
     say!("  cargo sim replay {}", for_shell(&out.to_string_lossy()));
     Ok(ExitCode::SUCCESS)

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use revenant::actor::Time;
 
-use super::{Blow, for_shell};
 use super::survey::{Finding, Surveyed};
+use super::{Blow, for_shell};
 use crate::oracle::FinishClass;
 
 /// How many failures are listed.
@@ -231,7 +231,12 @@ mod tests {
 
     fn passed(rerun: u32, end: u64, buffered: u32, durable: u32) -> Surveyed {
         let passed = Passed { end: Time(end), rerun, finishes: Finishes { buffered, durable } };
-        Surveyed { finding: Finding::Passed(passed), messages: 10, took: Duration::from_millis(5), kept: None }
+        Surveyed {
+            finding: Finding::Passed(passed),
+            messages: 10,
+            took: Duration::from_millis(5),
+            kept: None,
+        }
     }
 
     fn report(surveyed: &[Surveyed]) -> Report {
@@ -278,11 +283,21 @@ mod tests {
         assert!(text.contains(lines), "{text}");
 
         let mut vacuous = all_classes();
-        vacuous.push(Surveyed { finding: Finding::Vacuous, messages: 9, took: Duration::from_secs(9), kept: None });
+        vacuous.push(Surveyed {
+            finding: Finding::Vacuous,
+            messages: 9,
+            took: Duration::from_secs(9),
+            kept: None,
+        });
         let vacuous = report(&vacuous);
         assert!(!vacuous.is_good());
         let text = vacuous.to_string();
-        assert!(text.contains("vacuous     1\n            which fault did not fire: cargo sim run FILE --crash 3\n"), "{text}");
+        assert!(
+            text.contains(
+                "vacuous     1\n            which fault did not fire: cargo sim run FILE --crash 3\n"
+            ),
+            "{text}"
+        );
         assert_eq!((vacuous.runs, vacuous.messages, vacuous.busy), (3, 30, Duration::from_millis(15)));
 
         let bug = |report: Report| Report { bug: Some("keep-splits"), ..report };

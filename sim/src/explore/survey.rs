@@ -128,8 +128,7 @@ mod tests {
         let bad = |_: &RunOutcome| {
             Err(Violation { oracle: "S2", at: Time(1), event: 4, message: "split 1 is lost".to_owned() })
         };
-        let Finding::Failed { oracle: "S2", message, failure } =
-            survey(0, |_| outcome(true, 1), bad).finding
+        let Finding::Failed { oracle: "S2", message, failure } = survey(0, |_| outcome(true, 1), bad).finding
         else {
             panic!()
         };

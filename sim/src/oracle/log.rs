@@ -114,7 +114,9 @@ impl Log {
         let spans = self.broken.entry(id).or_default();
         let readable = file.records(id, 0).last().map_or(0, |record| record.end);
         let records = self.files.entry(id).or_default();
-        records.retain(|record| record.end > readable || spans.iter().all(|span| record.lost != Some(span.since)));
+        records.retain(|record| {
+            record.end > readable || spans.iter().all(|span| record.lost != Some(span.since))
+        });
         records.extend(lost);
         let before = spans.last_mut().filter(|span| span.at(at));
         let behind = before.as_ref().and_then(|span| span.behind);

@@ -49,21 +49,25 @@ fn simpler(fault: &Fault) -> Vec<Fault> {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
+
     use super::*;
 
     #[test]
     fn all_halves_singles_and_pairs_are_taken_out_and_crashes_made_simpler() {
         let mut text = "[job]\nname = 'lineitem-totals'\n".to_owned();
         for time in 1..=4 {
-            text += &format!("[[fault]]\nat = 't = {time} s'\ndo = 'crash task-manager-1'\n");
+            let _ = write!(text, "[[fault]]\nat = 't = {time} s'\ndo = 'crash task-manager-1'\n");
         }
         text += "[[fault]]\nat = 't = 5 s'\ndo = 'crash machine of job-manager'\nrestart-after = '9 s'\n";
         let scenario = Scenario::parse("test", &text).unwrap();
         let program = Arc::new(revenant::jobs::registry());
-        let counts: Vec<usize> = fewer(&scenario, &program).iter().map(|smaller| smaller.faults.len()).collect();
+        let counts: Vec<usize> =
+            fewer(&scenario, &program).iter().map(|smaller| smaller.faults.len()).collect();
         // All, two halves and a rest, five singles, ten pairs, two that are simpler.
         assert_eq!(counts, [[0, 3, 3, 4].as_slice(), &[4; 5], &[3; 10], &[5, 5]].concat());
-        let actions: Vec<String> = simpler(&scenario.faults[4]).iter().map(|f| f.action.to_string()).collect();
+        let actions: Vec<String> =
+            simpler(&scenario.faults[4]).iter().map(|f| f.action.to_string()).collect();
         assert_eq!(actions, ["crash job-manager", "crash machine of job-manager"]);
     }
 }

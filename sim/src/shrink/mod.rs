@@ -52,17 +52,26 @@ type Pass = fn(&Scenario, &Arc<Program>) -> Vec<Scenario>;
 const PASSES: [(Pass, bool); 4] =
     [(faults::fewer, false), (job::smaller, true), (settings::plainer, false), (points::earlier, false)];
 
+/// All scenarios that are one step smaller.
+pub fn steps(scenario: &Scenario, program: &Arc<Program>) -> Vec<Scenario> {
+    let plain = Scenario { failure: None, ..scenario.clone() };
+    let mut steps: Vec<Scenario> = PASSES.iter().flat_map(|(pass, _)| pass(&plain, program)).collect();
+    steps.retain(|step| *step != plain);
+    steps
+}
+
 /// How a scenario fails.
-struct Fails {
-    failure: Failure,
-    messages: u64,
+pub struct Fails {
+    pub failure: Failure,
+    /// Of the run.
+    pub messages: u64,
 }
 
 /// How the scenario fails, if it does.
 ///
 /// # Errors
 /// If it has no reference, or a fault that does not fire.
-fn failure_of(scenario: &Scenario, program: &Arc<Program>) -> Result<Option<Fails>, String> {
+pub fn failure_of(scenario: &Scenario, program: &Arc<Program>) -> Result<Option<Fails>, String> {
     scenario.check(program).map_err(|error| error.to_string())?;
     let judge = Judge::new(scenario, program)?;
     let outcome = run(scenario, program, &RunOptions::default());
@@ -71,7 +80,10 @@ fn failure_of(scenario: &Scenario, program: &Arc<Program>) -> Result<Option<Fail
         return Err(format!("the fault at '{}' ({}) never fires", fault.at, fault.action));
     }
     let messages = outcome.messages;
-    Ok(judge.judge(&outcome).err().map(|violation| Fails { failure: Failure::of(&outcome, &violation), messages }))
+    Ok(judge
+        .judge(&outcome)
+        .err()
+        .map(|violation| Fails { failure: Failure::of(&outcome, &violation), messages }))
 }
 
 /// Shrinks a scenario. `better` is told each smaller one as soon as it is found, with its failure.

@@ -10,8 +10,11 @@ pub fn lower(text: &str) -> Vec<String> {
     }
     match text.parse::<f64>() {
         Ok(number) if number > 1e-5 && number.is_finite() => {
-            let mut lower: Vec<String> =
-                [1e-5, 1e-4, number / 10.0].iter().filter(|lower| **lower < number).map(f64::to_string).collect();
+            let mut lower: Vec<String> = [1e-5, 1e-4, number / 10.0]
+                .iter()
+                .filter(|lower| **lower < number)
+                .map(f64::to_string)
+                .collect();
             lower.dedup();
             lower
         }
@@ -22,8 +25,7 @@ pub fn lower(text: &str) -> Vec<String> {
 /// A plan of the job `dataflow` without one of its stages, whose users use instead what it used; or
 /// without one of its options, or with a lower number in it.
 pub fn shorter_plans(plan: &str) -> Vec<String> {
-    let lines: Vec<&str> =
-        plan.split(['\n', ';']).map(str::trim).filter(|line| !line.is_empty()).collect();
+    let lines: Vec<&str> = plan.split(['\n', ';']).map(str::trim).filter(|line| !line.is_empty()).collect();
     let mut shorter = Vec::new();
     for (index, line) in lines.iter().enumerate().rev() {
         for instead in std::iter::once(None).chain(inputs(&lines, index).into_iter().map(Some)) {
@@ -86,7 +88,8 @@ pub fn fewer_lines(text: &str) -> Vec<String> {
     if let [line] = lines.as_slice() {
         let words: Vec<&str> = line.split_inclusive(' ').collect();
         let half = words.len() / 2;
-        fewer.extend([words[..half].concat(), words[half..].concat()].into_iter().filter(|left| left != text));
+        fewer
+            .extend([words[..half].concat(), words[half..].concat()].into_iter().filter(|left| left != text));
     }
     fewer
 }
@@ -109,7 +112,9 @@ mod tests {
         let shorter = shorter_plans(plan);
         let without_join = "lineage = ids\ns0 = source rows=2\ns1 = source rows=1\no = sink s1";
         let one_source = "lineage = ids\ns1 = source rows=1\nn0 = join s1 s1 via broadcast,hash\no = sink n0";
-        for expected in [without_join, one_source, &plan.replace("rows=2", "rows=1"), &plan.replace(" rows=2", "")] {
+        for expected in
+            [without_join, one_source, &plan.replace("rows=2", "rows=1"), &plan.replace(" rows=2", "")]
+        {
             assert!(shorter.iter().any(|plan| plan == expected), "{expected}\nin\n{shorter:#?}");
         }
         assert!(shorter_plans("s = source; o = sink s").iter().any(|plan| plan == "s = source"));

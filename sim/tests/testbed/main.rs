@@ -14,6 +14,7 @@ mod network;
 mod planted_bugs;
 mod properties;
 mod regressions;
+mod shrinking;
 mod snapshots;
 mod store;
 

@@ -117,12 +117,12 @@ fn keep(scenario: &Scenario) -> PathBuf {
     file
 }
 
-/// The same cases everywhere, unless `PROPTEST_RNG_SEED` names others.
-fn config() -> Config {
+/// The same cases everywhere, unless `PROPTEST_RNG_SEED` names others; so many, unless `PROPTEST_CASES` says.
+pub fn config_with(cases: u32) -> Config {
     let failures = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/testbed/properties.proptest-regressions");
     let mut config = Config::default();
     if std::env::var_os("PROPTEST_CASES").is_none() {
-        config.cases = 24;
+        config.cases = cases;
     }
     if config.rng_seed == RngSeed::Random {
         config.rng_seed = RngSeed::Fixed(1);
@@ -132,7 +132,7 @@ fn config() -> Config {
 }
 
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(config_with(24))]
 
     #[test]
     fn a_job_survives_a_crash_of_its_job_manager(plan in plan()) {
