@@ -8,9 +8,9 @@ use revenant::ids::{ExecutionVertexId, ProcessId, ResultPartitionId};
 use revenant::note::Note;
 
 use super::Violation;
-use super::history::{END, History, Released, reads};
+use super::history::{END, History, Leader, Released, reads};
 use super::log::Bytes;
-use crate::trace::{Touched, TraceEvent, TraceKind};
+use crate::trace::{Touched, TraceKind};
 
 pub fn check(history: &History) -> Result<(), Violation> {
     history.released.iter().try_for_each(|release| judge(history, release))
@@ -57,7 +57,10 @@ fn unclaimed(history: &History, release: &Released) -> bool {
     let Some(abandoned) = of_worker(&history.abandoned).into_iter().max() else { return false };
     let registered = of_worker(&history.registered).into_iter().filter(|&at| {
         let arrived = history.time(at) + history.patience.round_trip <= history.time(release.at);
-        arrived && !died_with_its_leader(history, at) && !claim_was_lost(history, release, abandoned)
+        arrived
+            && !died_with_its_leader(history, at)
+            && !claim_was_lost(history, release, abandoned)
+            && !was_under_way(history, at, release, abandoned)
     });
     history.waited(release.process, abandoned, release.at) >= history.patience.retention
         && registered.max().is_none_or(|registered| registered < abandoned)
@@ -78,6 +81,27 @@ fn died_with_its_leader(history: &History, registered: usize) -> bool {
     lost.any(|lost| lost != END && history.time(lost).since(since) <= history.patience.round_trip)
 }
 
+/// Whether the registration was with the leader that the worker had lost, and may have been under way then: of that
+/// leader it hears nothing any more, and no claim has come, as the worker says itself.
+fn was_under_way(history: &History, registered: usize, release: &Released, abandoned: usize) -> bool {
+    let trace = &history.outcome.trace;
+    let by = |leader: &&Leader| leader.process == trace[registered].process && leader.acquired <= registered;
+    let token = history.leaders.iter().rfind(by).map(|leader| leader.token);
+    let is_of_the_lost = matches!(trace[abandoned].what, TraceKind::Note(Note::JobManagerLost { token: lost }) if Some(lost) == token);
+    registered > abandoned
+        && is_of_the_lost
+        && history.time(registered).since(history.time(abandoned)) <= history.patience.round_trip
+        && !claim_has_come(history, release, abandoned)
+}
+
+/// Whether the worker says that a leader claimed its partitions after it had lost another.
+fn claim_has_come(history: &History, release: &Released, abandoned: usize) -> bool {
+    history.outcome.trace[abandoned..release.at].iter().any(|event| {
+        event.process == release.process
+            && matches!(event.what, TraceKind::Note(Note::PartitionsClaimed { .. }))
+    })
+}
+
 /// Whether a fault of the network kept a claim from the worker since it had lost its leader, and none has come, as
 /// the worker says itself.
 fn claim_was_lost(history: &History, release: &Released, abandoned: usize) -> bool {
@@ -86,11 +110,7 @@ fn claim_was_lost(history: &History, release: &Released, abandoned: usize) -> bo
         matches!(what, TraceKind::Message(Touched { kind: "GetAndRetainPartitionWithMetrics", to, .. })
             if to.process == release.process)
     };
-    let has_come = |event: &TraceEvent| {
-        event.process == release.process
-            && matches!(event.what, TraceKind::Note(Note::PartitionsClaimed { .. }))
-    };
-    between.iter().any(|event| is_lost(&event.what)) && !between.iter().any(has_come)
+    between.iter().any(|event| is_lost(&event.what)) && !claim_has_come(history, release, abandoned)
 }
 
 /// Who would need the partition if the JobManager crashed at this moment.
@@ -227,11 +247,17 @@ mod tests {
         passes(check, &story);
     }
 
+    /// The worker 1 has lost the leader before the one that leads.
+    fn lose_former(story: &mut Story) {
+        let note = Note::JobManagerLost { token: FencingToken(0) };
+        story.happens(ProcessId::TaskManager(1), TraceKind::Note(note));
+    }
+
     #[test]
     fn a_partition_that_no_leader_claims_is_kept_for_the_retention_time_and_no_longer() {
         let released = |wait: u64, claimed: bool| {
             let mut story = until_sinks();
-            story.abandon(1);
+            lose_former(&mut story);
             if claimed {
                 story.note(Note::TaskManagerRegistered { process: ProcessId::TaskManager(1) });
             }
@@ -248,7 +274,7 @@ mod tests {
         let released = |lost: bool, came: bool| {
             let worker = ProcessId::TaskManager(1);
             let mut story = until_sinks();
-            story.abandon(1);
+            lose_former(&mut story);
             if lost {
                 let (from, to) = (Address::MASTER, Address::executor(worker));
                 let kind = "GetAndRetainPartitionWithMetrics";
@@ -269,6 +295,33 @@ mod tests {
     }
 
     #[test]
+    fn a_registration_with_the_leader_that_was_lost_meanwhile_does_not_count() {
+        let released = |next: bool, late: bool, came: bool| {
+            let worker = ProcessId::TaskManager(1);
+            let mut story = until_sinks();
+            if next {
+                lose_former(&mut story);
+            } else {
+                story.abandon(1);
+            }
+            if late {
+                story.wait(1);
+            }
+            story.note(Note::TaskManagerRegistered { process: worker });
+            if came {
+                let token = FencingToken(1);
+                story.happens(worker, TraceKind::Note(Note::PartitionsClaimed { token }));
+            }
+            story.wait(300).release(1, partition(attempt(0, 0, 1, 1)));
+            story
+        };
+        passes(check, &released(false, false, false));
+        for (next, late, came) in [(true, false, false), (false, true, false), (false, false, true)] {
+            caught(check, &released(next, late, came), "was released from task-manager-1");
+        }
+    }
+
+    #[test]
     fn a_claim_that_is_under_way_does_not_count_yet() {
         let released = |wait: u64| {
             let mut story = until_sinks();
@@ -286,7 +339,8 @@ mod tests {
         let released = |wait: u64| {
             let mut story = until_sinks();
             story.log(1, finished(attempt(0, 0, 1, 1))).log_init(1, 1);
-            story.abandon(1).note(Note::TaskManagerRegistered { process: ProcessId::TaskManager(1) });
+            lose_former(&mut story);
+            story.note(Note::TaskManagerRegistered { process: ProcessId::TaskManager(1) });
             story.wait(wait).crash().wait(300).release(1, partition(attempt(0, 0, 1, 1)));
             story
         };
