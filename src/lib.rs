@@ -22,6 +22,7 @@ pub mod message;
 pub mod note;
 pub mod operators;
 pub mod planted;
+pub mod probe;
 pub mod process;
 pub mod runtime;
 pub mod scheduler;

@@ -58,7 +58,7 @@ impl Draw {
 
 /// The draws of one run. Key from the seed, stream from the digest of the draw's key, word
 /// position from the occurrence: four words each.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Draws {
     key: [u8; 32],
     index: BTreeMap<u64, u32>,

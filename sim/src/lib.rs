@@ -23,6 +23,7 @@ pub mod point;
 pub mod reference;
 pub mod run;
 pub mod scenario;
+pub mod search;
 pub mod shrink;
 pub mod story;
 pub mod trace;

@@ -10,11 +10,12 @@ use revenant::disk::{DiskError, Volume};
 use revenant::ids::{ActorId, Address, ProcessId};
 use revenant::message::Message;
 use revenant::note::Note;
+use revenant::probe::Probe;
 
 use crate::clock::Clock;
 use crate::point::CrashPoint;
 use crate::run::Profile;
-use crate::scenario::{ClockFault, DiskFault, HaFault, NetworkFault, Span};
+use crate::scenario::{ClockFault, DiskFault, HaFault, NetworkFault, Span, Unsynced};
 
 /// One thing that happened in a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -145,6 +146,8 @@ pub struct RunOutcome {
     pub vacuous: Vec<usize>,
     /// The keys of rates in the scenario that never struck: the run shows nothing about them either.
     pub idle_rates: Vec<&'static str>,
+    /// How often rare branches of the engine were taken.
+    pub probes: BTreeMap<Probe, u64>,
     /// What only some callers ask for.
     pub detail: RunDetail,
 }
@@ -185,6 +188,11 @@ pub struct FoundPoint {
     pub time: Time,
     /// Position of the actor's event among all delivered events, from 1.
     pub event: u64,
+    /// What lives on if the process dies here, if [`crate::run::RunOptions::survivors`] asks.
+    pub survivors: u64,
+    /// If its machine dies here and there is something that was not synced: what then lives on, by what
+    /// becomes of that. Each image once.
+    pub images: Vec<(Unsynced, u64)>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

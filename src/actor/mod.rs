@@ -15,6 +15,7 @@ use crate::disk::{DiskOp, DiskResult, Volume};
 use crate::ids::{ActorId, Address, ProcessId, SessionId};
 use crate::message::{Message, TaskDeploymentDescriptor};
 use crate::note::Note;
+use crate::probe::Probe;
 
 mod pending;
 pub use pending::Pending;
@@ -157,6 +158,8 @@ impl Effect {
 #[derive(Debug, Default)]
 pub struct Outbox {
     effects: Vec<Effect>,
+    #[cfg(feature = "probes")]
+    probes: Vec<Probe>,
 }
 
 impl Outbox {
@@ -196,8 +199,33 @@ impl Outbox {
         self.effects.push(Effect::Exit(status));
     }
 
+    /// A rare branch is reached. No effect: it is nothing without the feature `probes`.
+    #[inline]
+    pub fn probe(&mut self, probe: Probe) {
+        #[cfg(feature = "probes")]
+        self.probes.push(probe);
+        #[cfg(not(feature = "probes"))]
+        let _ = probe;
+    }
+
+    /// As [`Self::probe`], if it is so.
+    #[inline]
+    pub fn probe_if(&mut self, is_so: bool, probe: Probe) {
+        if is_so {
+            self.probe(probe);
+        }
+    }
+
+    /// The probes that were reached since this was asked.
+    #[cfg(feature = "probes")]
+    pub fn take_probes(&mut self) -> Vec<Probe> {
+        std::mem::take(&mut self.probes)
+    }
+
     /// Moves all effects of `other` behind those that are here.
     pub fn append(&mut self, other: &mut Self) {
+        #[cfg(feature = "probes")]
+        self.probes.append(&mut other.probes);
         self.effects.append(&mut other.effects);
     }
 

@@ -10,6 +10,7 @@ use crate::ids::{Address, ExecutionAttemptId, ExecutionVertexId, ProcessId, Resu
 use crate::job_event::JobEvent;
 use crate::message::{CancelTask, JobOutcome};
 use crate::note::Note;
+use crate::probe::Probe;
 use crate::scheduler::SubtaskState;
 
 use super::{JobMaster, Phase, RESTART};
@@ -54,6 +55,7 @@ impl JobMaster {
         if !matches!(self.phase, Phase::Running) {
             return;
         }
+        out.probe(Probe::GlobalFailure);
         out.note(Note::GlobalFailure { token: self.token, reason: reason.to_owned() });
         if !self.may_restart(now, out) {
             return self.fail_job(reason, out);
@@ -75,6 +77,7 @@ impl JobMaster {
         let Some(pause) = self.restarts.failed(now) else { return false };
         let at = self.restart_at.map_or(now + pause, |earlier| earlier.max(now + pause));
         if at > now {
+            out.probe(Probe::RestartPause);
             self.change(out, |master| master.restart_at = Some(at));
             out.set_timer(RESTART, at);
         }
@@ -95,7 +98,10 @@ impl JobMaster {
             | Phase::Reconciling
             | Phase::LoggingRecovery { .. }
             | Phase::Running => self.end(JobOutcome::Canceled, out),
-            Phase::Contending => self.cancel_asked = true,
+            Phase::Contending => {
+                out.probe(Probe::CancelBeforeLeading);
+                self.cancel_asked = true;
+            }
             _ => {}
         }
     }
@@ -161,7 +167,7 @@ impl JobMaster {
         if !taken_back.is_empty() {
             self.record_event(JobEvent::ExecutionVertexReset { subtasks: taken_back }, out);
         }
-        self.keep_what_is_needed_again();
+        self.keep_what_is_needed_again(out);
         self.send_releases(releases, out);
     }
 }

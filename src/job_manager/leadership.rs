@@ -10,6 +10,7 @@ use crate::message::{
     RecordJobResult, RecordedJob, RenewLease,
 };
 use crate::note::Note;
+use crate::probe::Probe;
 use crate::scheduler::RestartBackoff;
 
 use super::{CONTEND, HEARTBEAT, JobMaster, Phase, RECOVERY_TIMEOUT, RENEW_LEASE};
@@ -50,8 +51,14 @@ impl JobMaster {
         let is_recorded = message.job.is_some();
         self.splits = message.job.map_or_else(Default::default, |job| job.splits);
         match message.result {
-            Some(JobResult::Clean(outcome)) => self.clean_up(outcome, out),
-            Some(JobResult::Dirty(decision)) => self.commit_decided(decision, out),
+            Some(JobResult::Clean(outcome)) => {
+                out.probe(Probe::EndTakenOver);
+                self.clean_up(outcome, out);
+            }
+            Some(JobResult::Dirty(decision)) => {
+                out.probe(Probe::CommitTakenOver);
+                self.commit_decided(decision, out);
+            }
             None if is_recorded => self.job_recorded(now, out),
             None => self.enumerate_splits(out),
         }

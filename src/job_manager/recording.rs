@@ -18,6 +18,7 @@ use crate::ids::{Address, ProcessId, ResultPartitionId};
 use crate::job_event::{Finish, JobEvent, StoreFailure};
 use crate::message::{FlushJobEvents, RecordingStatus, ReleasePartitions, WriteJobEvent};
 use crate::note::Note;
+use crate::probe::Probe;
 
 use super::{JobMaster, Phase};
 
@@ -145,10 +146,14 @@ impl JobMaster {
 
     /// Consumers were reset: what they read is not released when their earlier finishes become
     /// durable, but when their next ones do.
-    pub(super) fn keep_what_is_needed_again(&mut self) {
+    pub(super) fn keep_what_is_needed_again(&mut self, out: &mut Outbox) {
+        let mut called_off = false;
         for partitions in self.recording.releases.values_mut() {
+            let before = partitions.len();
             partitions.retain(|partition| !self.execution.is_needed(partition.data_set, partition.index()));
+            called_off |= partitions.len() < before;
         }
+        out.probe_if(called_off, Probe::ReleaseCalledOff);
     }
 
     /// Releases those of the partitions that are still tracked and that no consumer needs: a
@@ -179,6 +184,7 @@ impl JobMaster {
         out.note(Note::Warning { text: format!("job event store: {}", failure.message) });
         self.recording.store = Store::Fails { reason: failure.message.clone() };
         if matches!(self.phase, Phase::LoggingRecovery { .. }) {
+            out.probe(Probe::StoreFailedInRecovery);
             self.run(now, out);
         }
     }
@@ -198,6 +204,7 @@ impl JobMaster {
             return;
         }
         let (reason, base) = (std::mem::take(reason), self.recording.last + 1);
+        out.probe(Probe::StoreResumed);
         self.recording.store = Store::Resumes { reason, base };
         self.snapshots.covered(now);
         let event = self.base();
@@ -228,6 +235,7 @@ impl JobMaster {
     /// The store did not open in time, broken or slow: the job starts over, and is recorded once the
     /// store works.
     fn start_without_store(&mut self, now: Time, out: &mut Outbox) {
+        out.probe(Probe::StartedWithoutStore);
         let config = &self.boot.config;
         let waited = config.previous_worker_recovery_timeout.max(config.registration_retry);
         let reason = match &self.recording.store {
@@ -244,11 +252,15 @@ impl JobMaster {
         match self.phase {
             Phase::OpeningStore => self.start_without_store(now, out),
             Phase::LoggingRecovery { .. } => {
+                out.probe(Probe::DecisionNotLogged);
                 let text = "the job goes on before its event store has recorded what the recovery decided";
                 out.note(Note::Warning { text: text.to_owned() });
                 self.run(now, out);
             }
-            _ => self.close_recovery_window(now, out),
+            _ => {
+                out.probe_if(matches!(self.phase, Phase::Reconciling), Probe::WaitTimedOut);
+                self.close_recovery_window(now, out);
+            }
         }
     }
 }

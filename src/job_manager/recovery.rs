@@ -15,6 +15,7 @@ use crate::ids::{ExecutionVertexId, JobVertexId, ProcessId, ResultPartitionId};
 use crate::job_event::{Finish, JobEvent, Replay};
 use crate::note::Note;
 use crate::planted::PlantedBug;
+use crate::probe::Probe;
 use crate::scheduler::{ExecutionGraph, RecoveredLog, fold};
 
 use super::shuffle_master::Reported;
@@ -30,7 +31,9 @@ impl JobMaster {
             events = events.split_last().map_or(events, |(_, rest)| rest);
         }
         let mut damage = replay.damage.clone();
+        out.probe_if(damage.is_some(), Probe::LogDamaged);
         if let Err(reason) = self.restore(events, out) {
+            out.probe(Probe::HistoryDiscarded);
             // The durable mark lets the next replay begin behind what this one could not believe. A
             // recovery that fails is no failure of the job: the restart strategy is not asked.
             self.execution = ExecutionGraph::new(Arc::clone(&self.execution.graph));
@@ -79,8 +82,10 @@ impl JobMaster {
         for id in unfinished.collect::<Vec<_>>() {
             self.give_splits_back(id);
         }
+        out.probe_if(!unrecovered.is_empty(), Probe::SourceUnrecovered);
         self.unrecovered = unrecovered;
         if !taken_back.is_empty() {
+            out.probe(Probe::FinishTakenBack);
             let subtasks = taken_back.iter().copied().collect();
             self.record_event(JobEvent::ExecutionVertexReset { subtasks }, out);
         }
@@ -111,6 +116,7 @@ impl JobMaster {
         let reconciling = matches!(self.phase, Phase::Reconciling);
         if reconciling && (self.shuffle_master.is_complete() || self.is_planted(PlantedBug::ForgetPartitions))
         {
+            out.probe(Probe::WaitEndedEarly);
             self.close_recovery_window(now, out);
         }
     }
@@ -146,6 +152,7 @@ impl JobMaster {
         let mut reset = BTreeSet::new();
         if !self.is_planted(PlantedBug::FinishWithoutPartitions) {
             reset = self.execution.restart_set(&roots, &self.tracker, &self.unrecovered);
+            out.probe_if(reset.iter().any(|&id| self.execution.is_finished(id)), Probe::FinishedRunsAgain);
             self.reset_subtasks(&reset, out);
         }
         let mut orphans: BTreeMap<ProcessId, Vec<ResultPartitionId>> = BTreeMap::new();
@@ -154,6 +161,7 @@ impl JobMaster {
                 orphans.entry(*location).or_default().push(*partition);
             }
         }
+        out.probe_if(!orphans.is_empty(), Probe::OrphansReleased);
         self.send_releases(orphans, out);
         let tracked = reported.into_keys().filter(|&partition| self.tracker.get(partition).is_some());
         let tracked = tracked.collect();
@@ -166,6 +174,7 @@ impl JobMaster {
         if self.recording.is_durable(sequence) {
             self.run(now, out);
         } else {
+            out.probe(Probe::DecisionLogged);
             self.flush_events(out);
             self.enter(Phase::LoggingRecovery { sequence }, out);
             out.set_timer(RECOVERY_TIMEOUT, now + self.boot.config.previous_worker_recovery_timeout);

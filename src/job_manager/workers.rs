@@ -12,6 +12,7 @@ use crate::message::{
     PartitionReport, RegisterTaskManager, RegistrationRejected, RegistrationSuccess,
 };
 use crate::note::Note;
+use crate::probe::Probe;
 
 use super::{ASK_AGAIN, HEARTBEAT, JobMaster, Phase};
 
@@ -61,6 +62,7 @@ impl JobMaster {
 
     pub(super) fn register(&mut self, now: Time, message: &RegisterTaskManager, out: &mut Outbox) {
         if matches!(self.phase, Phase::Contending) {
+            out.probe(Probe::WorkerEarly);
             self.workers.early.insert(message.process, message.clone());
         }
         if message.token != self.token {
@@ -84,12 +86,14 @@ impl JobMaster {
         let known = self.workers.is_session(process, session);
         if holds && !known && self.is_recovery_over() {
             // FLIP-383: "only TMs connected within this period will be accepted".
+            out.probe(Probe::WorkerTooLate);
             let reason = "the recovery did not wait any longer for the partitions that it kept".to_owned();
             out.send(executor, RegistrationRejected { token: self.token, session, reason, too_late: true });
             return;
         }
         out.send(executor, RegistrationSuccess { token: self.token, session });
         if matches!(self.phase, Phase::Done { .. } | Phase::CleaningUp { .. } | Phase::StoppingTasks { .. }) {
+            out.probe(Probe::WorkerAtTheEnd);
             out.send(executor, JobTerminated { token: self.token });
             if self.workers.is_registered(process) {
                 // Whatever ran there does not any more.
@@ -102,6 +106,7 @@ impl JobMaster {
             return;
         }
         if self.workers.is_registered(process) {
+            out.probe(Probe::WorkerCameAgain);
             self.lose_worker(now, process, "it registered again as a new process", out);
         }
         self.workers.registered.insert(process, Worker { session, last_heard: now, reported: false });
@@ -159,6 +164,7 @@ impl JobMaster {
             let (partitions, foreign): (Vec<_>, Vec<_>) =
                 partitions.partition(|p| self.execution.is_output(p.partition));
             if !foreign.is_empty() {
+                out.probe(Probe::ForeignPartitions);
                 let foreign = foreign.into_iter().map(|p| p.partition).collect();
                 self.send_releases([(process, foreign)].into(), out);
             }
@@ -171,6 +177,7 @@ impl JobMaster {
             let untracked = untracked.filter(|&p| self.tracker.get(p).is_none() && !running(p));
             let untracked: Vec<_> = untracked.collect();
             if !untracked.is_empty() {
+                out.probe(Probe::UntrackedReleased);
                 self.send_releases([(process, untracked)].into(), out);
             }
         }
@@ -200,6 +207,7 @@ impl JobMaster {
         self.heard_from(now, process, message.session);
         for &attempt in &message.attempts {
             if self.execution.deployed_at(attempt) != Some(process) || self.is_ending() {
+                out.probe(Probe::CancelledAgain);
                 out.send(from, CancelTask { token: self.token, attempt });
             }
         }

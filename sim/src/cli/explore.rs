@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 use revenant::api::Program;
 use revenant::planted::PlantedBug;
 
+use super::search::{self, SearchArgs};
 use super::{CliResult, load, out};
 use crate::explore::{Blow, ExploreOptions, Pairs, explore, parse_bug};
 
@@ -39,6 +40,8 @@ pub struct ExploreArgs {
     /// Do it twice in each run: at all pairs of points, or at so many drawn uniformly.
     #[arg(long, value_name = "all|N", value_parser = parse_pairs, conflicts_with = "limit")]
     pairs: Option<Pairs>,
+    #[command(flatten)]
+    search: SearchArgs,
     #[command(flatten)]
     failures: super::FailuresArgs,
 }
@@ -78,8 +81,18 @@ fn parse_pairs(text: &str) -> Result<Pairs, String> {
 }
 
 pub fn run(args: ExploreArgs, program: &Arc<Program>) -> CliResult {
-    let scenario = load(&args.file, program)?;
-    let ExploreArgs { file, threads, limit, bug, action, machine, seed, seeds, pairs, failures } = args;
+    let mut scenario = load(&args.file, program)?;
+    if let Some(budget) = args.search.budget {
+        if let Some(seed) = args.seed {
+            scenario.schedule.seed = seed;
+        }
+        if args.bug.is_some() {
+            scenario.planted_bug = args.bug;
+        }
+        let ExploreArgs { file, threads, search, failures, .. } = &args;
+        return search::run(file, &scenario, budget.0, *threads, search, failures, program);
+    }
+    let ExploreArgs { file, threads, limit, bug, action, machine, seed, seeds, pairs, failures, .. } = args;
     let blow = blow(action, machine)?;
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     let failures = Some(failures.folder(&stem)?);

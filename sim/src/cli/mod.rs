@@ -27,6 +27,7 @@ mod points;
 mod replay;
 mod run;
 mod scale;
+mod search;
 mod shrink;
 mod swarm;
 
@@ -53,6 +54,8 @@ enum Command {
     },
     /// Crash the JobManager, or change the leader, at every point of the crash-free schedule, one run each, and judge it.
     Explore(explore::ExploreArgs),
+    /// Add up the parts of a search that `explore --budget … --shard … --json …` wrote.
+    Merge(search::MergeArgs),
     /// Run seeds twice in different processes and compare every event.
     Determinism(determinism::DeterminismArgs),
     /// Measure runs that crash the JobManager and recover.
@@ -144,6 +147,7 @@ pub fn main() -> ExitCode {
         Command::Shrink(args) => shrink::run(&args, &program),
         Command::Points { file, process } => points::points(&file, process, &program),
         Command::Explore(args) => explore::run(args, &program),
+        Command::Merge(args) => search::run_merge(&args),
         Command::Determinism(args) => determinism::determinism(&args, &program),
         Command::Bench { file, seconds } => bench::bench(&file, seconds, &program),
         Command::Schema { page } => schema(page),

@@ -34,10 +34,7 @@ impl DisksState {
         self.forget_stale(process);
         if std::mem::take(&mut self.machine_dies) {
             let mut stale = BTreeSet::new();
-            let has_shared = self.options.shared_volumes_on.as_deref() == Some(process.to_string().as_str());
-            let own = [Volume::Local, Volume::Scratch].map(|volume| (volume, Some(process)));
-            let shared = [Volume::Ha, Volume::Output].map(|volume| (volume, None)).into_iter();
-            for key in own.into_iter().chain(shared.filter(|_| has_shared)) {
+            for key in self.on_machine_of(process) {
                 let Some(image) = self.volumes.get_mut(&key) else { continue };
                 let fate = self.options.unsynced_at_machine_crash;
                 let volume = key.0;
@@ -57,6 +54,14 @@ impl DisksState {
             }
             self.taken_from_survivors(&stale);
         }
+    }
+
+    /// The volumes that die with a process's machine.
+    pub(super) fn on_machine_of(&self, process: ProcessId) -> Vec<(Volume, Option<ProcessId>)> {
+        let has_shared = self.options.shared_volumes_on.as_deref() == Some(process.to_string().as_str());
+        let own = [Volume::Local, Volume::Scratch].map(|volume| (volume, Some(process)));
+        let shared = [Volume::Ha, Volume::Output].map(|volume| (volume, None)).into_iter();
+        own.into_iter().chain(shared.filter(|_| has_shared)).collect()
     }
 
     /// The part of an operation under way that reached the disk.
@@ -111,7 +116,7 @@ struct LeftLog {
 }
 
 /// What a crash does with one file or entry.
-const FATES: &[Unsynced] = {
+pub const FATES: &[Unsynced] = {
     let [fates @ .., Unsynced::Any] = &Unsynced::ALL else { panic!("'any' is the last") };
     fates
 };

@@ -2,6 +2,7 @@
 
 use bytes::{Bytes, BytesMut};
 use revenant::actor::Purpose;
+use xxhash_rust::xxh3::Xxh3;
 
 #[derive(Clone, Debug, Default)]
 pub struct File {
@@ -56,6 +57,20 @@ impl File {
                 }
                 all.freeze()
             }
+        }
+    }
+
+    /// Whether a crash of the machine could take bytes.
+    pub fn has_unsynced(&self) -> bool {
+        self.durable < self.length || !self.holes.is_empty()
+    }
+
+    /// Adds all bytes, however they lie in pieces, and how many are durable.
+    pub fn digest(&self, digest: &mut Xxh3) {
+        digest.update(&self.length.to_le_bytes());
+        digest.update(&self.durable.to_le_bytes());
+        for (_, piece) in &self.pieces {
+            digest.update(piece);
         }
     }
 

@@ -47,15 +47,17 @@ mod file;
 mod path;
 mod snapshot;
 mod stale;
+mod survivors;
 mod volume;
 
+pub use crash::FATES;
 use fault::{Armed, Condition};
 pub use path::check_file;
 use stale::Stale;
 use volume::VolumeImage;
 
 /// An operation that has left its actor and is not complete.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Operation {
     process: ProcessId,
     actor: ActorId,
@@ -69,7 +71,7 @@ struct Operation {
 /// What happened to the disk, for the trace and the run's hash.
 pub type Happening = (Option<ActorId>, TraceKind);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct DisksState {
     draws: Draws,
     options: scenario::Disk,

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use revenant::actor::Purpose;
 use revenant::disk::{DirectoryEntry, DiskErrorKind, DiskOp, DiskOutput, Volume};
+use xxhash_rust::xxh3::Xxh3;
 
 use super::file::File;
 use super::path::{check_directory, check_file, is_below, parent};
@@ -213,6 +214,22 @@ impl VolumeImage {
         let path = path.clone();
         self.files[file].flip(offset);
         Some(path)
+    }
+
+    /// Whether there are names, or bytes of files that have one, which are not durable.
+    pub fn has_unsynced(&self) -> bool {
+        !self.changes.is_empty() || self.names.values().any(|&file| self.files[file].has_unsynced())
+    }
+
+    /// Adds all names and the bytes behind them, and what of both is durable.
+    pub fn digest(&self, digest: &mut Xxh3) {
+        for names in [&self.names, &self.durable] {
+            digest.update(&(names.len() as u64).to_le_bytes());
+            for (path, &file) in names {
+                digest.update(path.as_bytes());
+                self.files[file].digest(digest);
+            }
+        }
     }
 
     pub fn files(&self) -> impl Iterator<Item = (&str, Bytes)> {

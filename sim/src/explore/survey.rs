@@ -106,6 +106,7 @@ mod tests {
             foreign: vec![],
             vacuous: if hit { vec![] } else { vec![0] },
             idle_rates: vec![],
+            probes: BTreeMap::new(),
             detail: crate::trace::RunDetail::default(),
         }
     }

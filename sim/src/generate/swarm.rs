@@ -8,12 +8,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use revenant::api::Program;
+use revenant::probe::Probe;
 
 use super::{Generated, features, generate};
 use crate::explore::{bar, map_while};
 use crate::failure::{self, Folder};
 use crate::oracle::Judge;
 use crate::scenario::{Profile, Scenario};
+use crate::search::add_probes;
 use crate::trace::RunEnd;
 
 #[derive(Debug)]
@@ -33,6 +35,8 @@ pub struct Report {
     pub seen: BTreeMap<String, u64>,
     /// How runs ended.
     pub ends: BTreeMap<&'static str, u64>,
+    /// How often rare branches of the engine were taken.
+    pub probes: BTreeMap<Probe, u64>,
     /// Of each seed, the hash of its run.
     pub hashes: Vec<(u64, u64)>,
 }
@@ -55,6 +59,7 @@ struct Judged {
     vacuous: bool,
     seen: Vec<String>,
     end: &'static str,
+    probes: BTreeMap<Probe, u64>,
     hash: u64,
 }
 
@@ -92,6 +97,7 @@ pub fn swarm(
             *report.seen.entry(name).or_default() += 1;
         }
         *report.ends.entry(result.end).or_default() += 1;
+        add_probes(&mut report.probes, &result.probes);
         report.hashes.push((seed, result.hash));
         let kept = result.kept;
         report.failures.extend(result.violation.map(|message| Failure { seed, message, kept }));
@@ -111,6 +117,7 @@ fn one(
         vacuous: false,
         seen: Vec::new(),
         end: "defects of the testbed",
+        probes: BTreeMap::new(),
         hash: 0,
     };
     let judged = || -> Result<(Judged, Option<Scenario>), String> {
@@ -129,7 +136,10 @@ fn one(
         let failing =
             violation.as_ref().map(|violation| scenario.failing(failure::Failure::of(&outcome, violation)));
         let violation = violation.map(|violation| violation.to_string());
-        Ok((Judged { violation, kept: None, vacuous, seen, end, hash: outcome.hash }, failing))
+        Ok((
+            Judged { violation, kept: None, vacuous, seen, end, probes: outcome.probes, hash: outcome.hash },
+            failing,
+        ))
     };
     Ok(match catch_unwind(AssertUnwindSafe(judged)) {
         Ok(Ok((mut judged, failing))) => {

@@ -96,6 +96,7 @@ impl Story {
                 foreign: vec![],
                 vacuous: vec![],
                 idle_rates: vec![],
+                probes: BTreeMap::new(),
                 detail: RunDetail::default(),
             },
             logs: BTreeMap::new(),

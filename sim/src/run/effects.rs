@@ -97,6 +97,12 @@ impl Process {
             self.shared.agenda.lock().push(at, order, Entry { process: receiver, due: due(message) });
             return Fate::Alive;
         }
+        {
+            let mut world = self.shared.world();
+            if world.survivors.is_asked() {
+                world.survivors.left(self.index, &(now, from, to, &message));
+            }
+        }
         let sender = (self.index, self.incarnation);
         let receives = (to, (receiver, incarnation));
         let passage = self.shared.network.lock().send(now, (from, sender), receives, kind, &befalls);

@@ -29,6 +29,7 @@ mod points;
 mod process;
 mod profile;
 mod record;
+mod survivors;
 mod turn;
 mod wire;
 mod world;
@@ -71,6 +72,8 @@ pub struct RunOptions {
     /// Measures what handling each kind of event takes.
     pub profile: bool,
     pub collect: Collect,
+    /// Says of each point that is collected what a crash there would leave.
+    pub survivors: bool,
 }
 
 /// Whose crash points are collected.
@@ -165,6 +168,7 @@ fn outcome(shared: &Shared) -> RunOutcome {
         foreign: foreign::harm(&shared.disks.lock()),
         vacuous: (0..world.fired.len()).filter(|&fault| !world.fired[fault]).collect(),
         idle_rates: shared.network.lock().idle_rates(),
+        probes: record.probes,
         detail: record.detail,
     };
     for (owner, volume, path, bytes) in shared.disks.lock().files() {

@@ -88,6 +88,8 @@ impl Points {
             names,
             time: place.time,
             event: place.run_event,
+            survivors: 0,
+            images: Vec::new(),
         });
         (fires, found)
     }

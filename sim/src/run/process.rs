@@ -129,7 +129,13 @@ impl Process {
         let Some(slot) = self.actors.get_mut(&id) else { return Fate::Alive };
         slot.events += 1;
         let (process, incarnation) = (self.boot.process, self.incarnation);
-        let run_event = self.shared.world().record.event(now, process, incarnation, id, &event);
+        let run_event = {
+            let mut world = self.shared.world();
+            if world.survivors.is_asked() {
+                world.survivors.happened_in(self.index, &(now, incarnation, id, &event));
+            }
+            world.record.event(now, process, incarnation, id, &event)
+        };
         if id == ActorId::Master && matches!(&event, Event::Message { message: Message::CancelJob(_), .. }) {
             self.shared.world().trace(self.index, TraceKind::CancelReached);
         }
@@ -147,6 +153,11 @@ impl Process {
         if let Err(panic) = handled {
             self.panicked(id, &*panic);
             return Fate::Dead;
+        }
+        let probes = outbox.take_probes();
+        if !probes.is_empty() {
+            let mut world = self.shared.world();
+            probes.into_iter().for_each(|probe| world.record.probe(probe));
         }
         // What changes a state that matters says so by an effect. A large job that is measured is not looked at.
         let is_asked = !outbox.effects().is_empty() && !self.shared.options.profile;
@@ -195,7 +206,10 @@ impl Process {
             return Fate::Alive;
         }
         let (fires, found) = self.points.before(place, next);
-        if let Some(found) = found {
+        if let Some(mut found) = found {
+            if self.shared.options.survivors {
+                self.shared.survivors_of(self.index, &mut found);
+            }
             self.shared.world().record.point(found);
         }
         for (fault, point) in fires {

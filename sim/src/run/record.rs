@@ -1,9 +1,11 @@
 //! What is kept of a run: trace, hash, counts, and what the options ask for.
 
+use std::collections::BTreeMap;
 use std::hash::Hash;
 
 use revenant::actor::{Event, Time};
 use revenant::ids::{ActorId, ProcessId};
+use revenant::probe::Probe;
 
 use super::RunOptions;
 use crate::digest::Digest;
@@ -15,6 +17,7 @@ pub struct Record {
     pub hash: u64,
     pub events: u64,
     pub messages: u64,
+    pub probes: BTreeMap<Probe, u64>,
     pub detail: RunDetail,
     keep_chain: bool,
     keep_text: bool,
@@ -74,6 +77,10 @@ impl Record {
             self.detail.messages.push(delivered);
         }
         self.events
+    }
+
+    pub fn probe(&mut self, probe: Probe) {
+        *self.probes.entry(probe).or_default() += 1;
     }
 
     pub fn point(&mut self, point: FoundPoint) {

@@ -17,6 +17,7 @@ use revenant::ids::{ProcessId, SessionId};
 
 use super::process::incarnation;
 use super::record::Record;
+use super::survivors::Survivors;
 use super::{Engine, RunOptions};
 use crate::agenda::{Agenda, AgendaState, ProcessIndex};
 use crate::clock::Clock;
@@ -67,6 +68,7 @@ pub struct World {
     drain_until: Time,
     patience: Patience,
     pub draws: Draws,
+    pub survivors: Survivors,
 }
 
 /// How long what follows from something may take once the client has ended.
@@ -133,6 +135,7 @@ impl World {
 
     pub fn trace(&mut self, process: ProcessIndex, what: TraceKind) {
         let (id, incarnation) = (self.processes[process].id, self.processes[process].incarnation);
+        self.survivors.everywhere(&(self.now, process, incarnation));
         self.record.trace(self.now, id, incarnation, None, what);
     }
 
@@ -179,6 +182,7 @@ impl Shared {
                 failures: 0,
             })
             .collect();
+        let count = processes.len();
         let world = World {
             now: Time(0),
             baton: processes.len(),
@@ -192,6 +196,7 @@ impl Shared {
             drain_until: Time(0),
             patience: Patience::default(),
             draws: Draws::new(seed),
+            survivors: if options.survivors { Survivors::of(count) } else { Survivors::default() },
         };
         let (agenda, network, disks) = (simulator::<Agenda>(), simulator::<Network>(), simulator::<Disks>());
         agenda.lock().sent_dies_with_sender = scenario.network.in_flight_at_crash == InFlight::Lost;
