@@ -28,6 +28,7 @@ use crate::message::{
     Message, WriteJobEvent,
 };
 use crate::note::Note;
+use crate::planted::{PlantedBug, is_planted};
 
 use super::{JobEvent, StoreFailure, record};
 
@@ -391,6 +392,7 @@ impl JobEventWriter {
                 self.disk(Step::SyncDirectory, DiskOp::SyncDirectory { path }, out);
             }
             Step::SyncDirectory => self.file_begun(out),
+            Step::Append if is_planted(&self.config, PlantedBug::AcknowledgeBeforeSync) => self.flushed(out),
             Step::Append => self.disk(Step::Sync, DiskOp::Sync { path }, out),
             Step::Sync => self.flushed(out),
             Step::Close => {

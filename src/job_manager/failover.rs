@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::actor::{Outbox, Time};
 use crate::ids::{Address, ExecutionAttemptId, ExecutionVertexId, ProcessId, ResultPartitionId};
-use crate::job_event::JobEvent;
 use crate::message::{CancelTask, JobOutcome};
 use crate::note::Note;
 use crate::probe::Probe;
@@ -164,9 +163,7 @@ impl JobMaster {
         }
         // A coordinator that lost count begins anew when all of its subtasks do.
         self.unrecovered.retain(|vertex| !subtasks.iter().any(|id| id.vertex == *vertex));
-        if !taken_back.is_empty() {
-            self.record_event(JobEvent::ExecutionVertexReset { subtasks: taken_back }, out);
-        }
+        self.record_reset(taken_back, out);
         self.keep_what_is_needed_again(out);
         self.send_releases(releases, out);
     }

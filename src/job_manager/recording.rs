@@ -14,10 +14,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::actor::{Outbox, Time};
-use crate::ids::{Address, ProcessId, ResultPartitionId};
+use crate::ids::{Address, ExecutionVertexId, ProcessId, ResultPartitionId};
 use crate::job_event::{Finish, JobEvent, StoreFailure};
 use crate::message::{FlushJobEvents, RecordingStatus, ReleasePartitions, WriteJobEvent};
 use crate::note::Note;
+use crate::planted::PlantedBug;
 use crate::probe::Probe;
 
 use super::{JobMaster, Phase};
@@ -93,6 +94,15 @@ impl JobMaster {
     /// behind it, so that it is written at once (Flink's `cutBlock`).
     pub(super) fn record_last_finish(&mut self, event: JobEvent, out: &mut Outbox) -> u64 {
         self.record(event, true, out)
+    }
+
+    /// Records that finishes are taken back, if there are any.
+    pub(super) fn record_reset(&mut self, subtasks: Vec<ExecutionVertexId>, out: &mut Outbox) {
+        let forget =
+            self.is_planted(PlantedBug::ForgetRecoveryResets) && !matches!(self.phase, Phase::Running);
+        if !subtasks.is_empty() && !forget {
+            self.record_event(JobEvent::ExecutionVertexReset { subtasks }, out);
+        }
     }
 
     fn record(&mut self, event: JobEvent, cut: bool, out: &mut Outbox) -> u64 {

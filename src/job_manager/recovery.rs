@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::actor::{Outbox, Time};
-use crate::ids::{ExecutionVertexId, JobVertexId, ProcessId, ResultPartitionId};
+use crate::ids::{ExecutionAttemptId, ExecutionVertexId, JobVertexId, ProcessId, ResultPartitionId};
 use crate::job_event::{Finish, JobEvent, Replay};
 use crate::note::Note;
 use crate::planted::PlantedBug;
@@ -77,18 +77,16 @@ impl JobMaster {
             self.execution.set_finished(finish);
         }
         // Splits are now with subtasks that finished, or with subtasks that will run again.
-        let unfinished =
-            self.execution.subtasks().map(|(id, _)| id).filter(|&id| !self.execution.is_finished(id));
+        let all = self.is_planted(PlantedBug::DuplicateSplits);
+        let subtasks = self.execution.subtasks().map(|(id, _)| id);
+        let unfinished = subtasks.filter(|&id| all || !self.execution.is_finished(id));
         for id in unfinished.collect::<Vec<_>>() {
             self.give_splits_back(id);
         }
         out.probe_if(!unrecovered.is_empty(), Probe::SourceUnrecovered);
         self.unrecovered = unrecovered;
-        if !taken_back.is_empty() {
-            out.probe(Probe::FinishTakenBack);
-            let subtasks = taken_back.iter().copied().collect();
-            self.record_event(JobEvent::ExecutionVertexReset { subtasks }, out);
-        }
+        out.probe_if(!taken_back.is_empty(), Probe::FinishTakenBack);
+        self.record_reset(taken_back.into_iter().collect(), out);
         Ok(())
     }
 
@@ -141,6 +139,9 @@ impl JobMaster {
         if self.is_planted(PlantedBug::AcceptOlderAttempt) {
             self.accept_any_attempt(&reported);
         }
+        if self.is_planted(PlantedBug::FinishVacuously) {
+            self.accept_by_partitions();
+        }
         // Whoever has not finished may come to another result than an attempt that counted once and that
         // somebody has read, also if an earlier leader took that back and died before it had taken back
         // what rests on it.
@@ -178,6 +179,29 @@ impl JobMaster {
             self.flush_events(out);
             self.enter(Phase::LoggingRecovery { sequence }, out);
             out.set_timer(RECOVERY_TIMEOUT, now + self.boot.config.previous_worker_recovery_timeout);
+        }
+    }
+
+    /// [`PlantedBug::FinishVacuously`].
+    fn accept_by_partitions(&mut self) {
+        let epoch = self.token;
+        let attempts = self.execution.subtasks().filter(|(id, _)| !self.execution.is_finished(*id));
+        let attempts = attempts.map(|(subtask, _)| ExecutionAttemptId { subtask, epoch, number: 0 });
+        let all_tracked = |producer: &ExecutionAttemptId| {
+            let outputs = &self.execution.graph.vertex(producer.subtask.vertex).outputs;
+            let mut partitions =
+                outputs.iter().map(|&data_set| ResultPartitionId { data_set, producer: *producer });
+            partitions.all(|partition| self.tracker.get(partition).is_some())
+        };
+        for attempt in attempts.filter(all_tracked).collect::<Vec<_>>() {
+            self.execution.set_finished(Finish {
+                attempt,
+                location: self.boot.process,
+                partitions: Vec::new(),
+                committables: Vec::new(),
+                metrics: crate::message::IoMetrics::default(),
+                accumulators: crate::message::Accumulators::new(),
+            });
         }
     }
 

@@ -38,9 +38,10 @@ impl JobMaster {
         if !matches!(self.phase, Phase::Running) || self.restart_at.is_some() {
             return;
         }
+        let no_scan = self.is_planted(PlantedBug::SkipInitializeScan) && self.has_only_recovered();
         for vertex in 0..self.execution.vertices.len() as u32 {
             let vertex = JobVertexId(vertex);
-            if self.execution.is_initializable(vertex) {
+            if !no_scan && self.execution.is_initializable(vertex) {
                 self.initialize(vertex, out);
             }
             if !matches!(self.phase, Phase::Running) {
@@ -48,9 +49,18 @@ impl JobMaster {
             }
         }
         self.deploy(out);
-        if self.execution.is_job_finished() {
+        let no_check = self.is_planted(PlantedBug::SkipCompletionCheck) && self.has_only_recovered();
+        if !no_check && self.execution.is_job_finished() {
             self.decide_commit(out);
         }
+    }
+
+    /// [`PlantedBug::SkipInitializeScan`], [`PlantedBug::SkipCompletionCheck`]: whether some finishes count,
+    /// and none of them under this leader.
+    fn has_only_recovered(&self) -> bool {
+        let finishes = self.execution.subtasks().filter_map(|(_, subtask)| subtask.finish());
+        let mut is_own = finishes.map(|finish| finish.attempt.epoch == self.token).peekable();
+        is_own.peek().is_some() && !is_own.any(|is_own| is_own)
     }
 
     fn initialize(&mut self, vertex: JobVertexId, out: &mut Outbox) {
@@ -193,10 +203,17 @@ impl JobMaster {
                 out.note(Note::SplitAssigned { attempt, split: split.id });
                 out.send(from, AddSplit { attempt, split });
             }
+            Ok(None) if self.is_planted(PlantedBug::TellNoMoreSplitsOnce) && self.restarts(attempt) => {}
             Ok(None) => out.send(from, NoMoreSplits { attempt }),
             // Who read what is not known any more, so nothing that was read can stay.
             Err(reason) => self.fail_globally(now, &format!("the source of {attempt}: {reason}"), out),
         }
+    }
+
+    /// [`PlantedBug::TellNoMoreSplitsOnce`]: whether an earlier attempt may have run, under this leader or another.
+    fn restarts(&self, attempt: ExecutionAttemptId) -> bool {
+        let mut finishes = self.execution.subtasks().filter_map(|(_, subtask)| subtask.finish());
+        attempt.number > 1 || finishes.any(|finish| finish.attempt.epoch != self.token)
     }
 
     pub(super) fn task_state(

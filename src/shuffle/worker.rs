@@ -15,6 +15,7 @@ use crate::message::{
     RegistrationRejected,
 };
 use crate::note::Note;
+use crate::planted::{PlantedBug, is_planted};
 use crate::task::partition_path;
 use crate::worker::{Connection, Files, HEARTBEAT, Place, RETENTION, RETRY, TrackedPartitions};
 
@@ -25,6 +26,8 @@ pub struct ShuffleWorker {
     /// Whether partitions outlive their leader at all: both sides must go by the same option.
     recovery_enabled: bool,
     retention: Duration,
+    /// [`PlantedBug::WipeNewPartitions`].
+    wipes: bool,
     connection: Connection,
     partitions: TrackedPartitions,
     files: Files,
@@ -41,6 +44,7 @@ impl ShuffleWorker {
             session: boot.session,
             recovery_enabled: boot.config.job_recovery_enabled,
             retention: boot.config.registration_timeout,
+            wipes: is_planted(&boot.config, PlantedBug::WipeNewPartitions),
             connection: Connection::new(boot),
             partitions: TrackedPartitions::default(),
             files: Files::default(),
@@ -176,7 +180,7 @@ impl ShuffleWorker {
     }
 
     fn retention_fired(&mut self, now: Time, out: &mut Outbox) {
-        let expired = self.partitions.expire(now, self.connection.registered_token());
+        let expired = self.partitions.expire(now, self.connection.registered_token(), self.wipes);
         if !expired.is_empty() {
             out.note(Note::RetentionExpired { partitions: expired.clone() });
             let text =

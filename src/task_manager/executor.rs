@@ -12,6 +12,7 @@ use crate::message::{
     UpdateTaskExecutionState,
 };
 use crate::note::Note;
+use crate::planted::{PlantedBug, is_planted};
 use crate::task::partition_path;
 use crate::worker::{Connection, Files, HEARTBEAT, Place, RETENTION, RETRY, TrackedPartitions};
 
@@ -28,6 +29,8 @@ pub struct TaskExecutor {
     /// Whether partitions outlive their leader at all: both sides must go by the same option.
     recovery_enabled: bool,
     retention: Duration,
+    /// [`PlantedBug::WipeNewPartitions`].
+    wipes: bool,
     connection: Connection,
     tasks: Tasks,
     partitions: TrackedPartitions,
@@ -57,6 +60,7 @@ impl TaskExecutor {
             slots: boot.config.task_slots as usize,
             recovery_enabled: boot.config.job_recovery_enabled,
             retention: boot.config.registration_timeout,
+            wipes: is_planted(&boot.config, PlantedBug::WipeNewPartitions),
             connection: Connection::new(boot),
             tasks: Tasks::default(),
             partitions: TrackedPartitions::default(),
@@ -335,7 +339,7 @@ impl TaskExecutor {
     }
 
     fn retention_fired(&mut self, now: Time, out: &mut Outbox) {
-        let expired = self.partitions.expire(now, self.connection.registered_token());
+        let expired = self.partitions.expire(now, self.connection.registered_token(), self.wipes);
         if !expired.is_empty() {
             out.note(Note::RetentionExpired { partitions: expired.clone() });
             let text =

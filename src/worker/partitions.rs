@@ -86,14 +86,15 @@ impl TrackedPartitions {
         std::mem::take(&mut self.tracked).into_keys().collect()
     }
 
-    /// Gives up what does not belong to the leader that this process is registered with.
-    pub fn expire(&mut self, now: Time, leader: Option<FencingToken>) -> Vec<ResultPartitionId> {
+    /// Gives up what does not belong to the leader that this process is registered with; or `all`
+    /// ([`crate::planted::PlantedBug::WipeNewPartitions`]).
+    pub fn expire(&mut self, now: Time, leader: Option<FencingToken>, all: bool) -> Vec<ResultPartitionId> {
         if self.deadline.is_none_or(|deadline| now < deadline) {
             return Vec::new(); // an older timer
         }
         self.deadline = None;
         self.tracked
-            .extract_if(.., |_, partition| Some(partition.owner) != leader)
+            .extract_if(.., |_, partition| all || Some(partition.owner) != leader)
             .map(|(id, _)| id)
             .collect()
     }

@@ -250,6 +250,15 @@ pub const fn bug_name(bug: PlantedBug) -> &'static str {
         PlantedBug::AcceptOlderAttempt => "accept-older-attempt",
         PlantedBug::FinishWithoutPartitions => "finish-without-partitions",
         PlantedBug::KeepSplits => "keep-splits",
+        PlantedBug::ForgetRecoveryResets => "forget-recovery-resets",
+        PlantedBug::SkipInitializeScan => "skip-initialize-scan",
+        PlantedBug::SkipCompletionCheck => "skip-completion-check",
+        PlantedBug::WipeNewPartitions => "wipe-new-partitions",
+        PlantedBug::FinishVacuously => "finish-vacuously",
+        PlantedBug::DuplicateSplits => "duplicate-splits",
+        PlantedBug::TellNoMoreSplitsOnce => "tell-no-more-splits-once",
+        PlantedBug::AcknowledgeBeforeSync => "acknowledge-before-sync",
+        PlantedBug::ForgetOlderFiles => "forget-older-files",
     }
 }
 

@@ -13,6 +13,7 @@ use crate::ids::FencingToken;
 use crate::job_event::replay::{LogFile, replay};
 use crate::job_event::{JobEvent, Replay, record};
 use crate::message::OpenJobEventStore;
+use crate::planted::{PlantedBug, is_planted};
 
 use super::{JobEventWriter, State, Step};
 
@@ -102,10 +103,11 @@ impl JobEventWriter {
         let paths = outcome.accepted.iter().map(|file| Self::path(&self.config, file.epoch, file.index));
         let paths: Vec<String> = paths.collect();
         let mut header = record::header().to_vec();
+        let forget = is_planted(&self.config, PlantedBug::ForgetOlderFiles);
         let started = JobEvent::EpochStarted {
             token: self.token,
             fingerprint: self.fingerprint,
-            accepted: outcome.accepted,
+            accepted: if forget { Vec::new() } else { outcome.accepted },
         };
         record::write_record(&mut header, 0, self.token, &started);
         self.state = State::Adopting(Adopting {
