@@ -51,9 +51,10 @@ impl Folder {
     }
 }
 
-/// Replaces the file, which is there whole or not at all.
+/// Replaces the file, which is there whole or not at all, whoever else writes the same at the same time.
 pub fn put(path: &Path, text: &str) -> io::Result<()> {
-    let new = path.with_extension(format!("{}.new", std::process::id()));
+    let writer = format!("{}-{:?}", std::process::id(), std::thread::current().id());
+    let new = path.with_extension(format!("{writer}.new"));
     let written = write(&new, text.as_bytes()).and_then(|()| fs::rename(&new, path));
     if written.is_err() {
         let _ = fs::remove_file(&new);
@@ -101,6 +102,20 @@ mod tests {
         let text = fs::read_to_string(&path).unwrap();
         assert_eq!(Scenario::parse("kept", &text).unwrap(), failing());
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "nothing else is left");
+        fs::remove_dir_all(below).unwrap();
+    }
+
+    #[test]
+    fn many_threads_keep_the_same_run() {
+        let below = empty("threads");
+        let folder = Folder::open(&below, "totals").unwrap();
+        let keep_often = || (0..100).map(|_| folder.keep(&failing())).collect::<Result<Vec<_>, _>>().unwrap();
+        let paths = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(keep_often)).collect();
+            threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+        });
+        assert!(paths.iter().all(|path| *path == paths[0]));
+        assert_eq!(fs::read_dir(&below).unwrap().count(), 1, "nothing else is left");
         fs::remove_dir_all(below).unwrap();
     }
 
