@@ -1,6 +1,7 @@
 //! L7: a claimed partition is not released by an older timer: what a worker gives up because its
 //! retention has run out, no leader has claimed since the worker lost its last one, and that is at least
-//! `taskmanager.registration.timeout` ago by the worker's clock.
+//! `taskmanager.registration.timeout` ago by the worker's clock. What was produced under a newer leader than the
+//! one that was lost needs no claim.
 
 use revenant::ids::{ProcessId, ResultPartitionId};
 use revenant::note::Note;
@@ -41,6 +42,11 @@ fn too_early(
     let claimed = last(&|note| matches!(note, Note::PartitionsClaimed { .. }));
     let claimed = claimed.filter(|claimed| kept.is_none_or(|kept| kept < *claimed));
     let Some(lost) = lost else { return Some("and had never lost a leader".to_owned()) };
+    if let TraceKind::Note(Note::JobManagerLost { token }) = history.outcome.trace[lost].what
+        && token < partition.producer.epoch
+    {
+        return Some(format!("which was produced under a newer leader than {token}, whom it lost last"));
+    }
     if claimed.is_some_and(|claimed| claimed > lost) {
         return Some("which a leader had claimed since the last one was lost".to_owned());
     }
@@ -78,6 +84,16 @@ mod tests {
     #[test]
     fn what_a_leader_has_claimed_stays_whatever_timer_was_set_before() {
         caught(check, &expires(true, 300), "which a leader had claimed");
+    }
+
+    #[test]
+    fn what_was_produced_under_the_new_leader_needs_no_claim_to_stay() {
+        let produced = attempt(0, 0, 2, 1);
+        let mut story = Story::new();
+        story.run_sources().crash().abandon(1).lead(2).finish_source(produced, &[0, 1]).wait(300);
+        let partitions = vec![partition(produced)];
+        story.happens(WORKER, TraceKind::Note(Note::RetentionExpired { partitions }));
+        caught(check, &story, "gave up d0/v0.0.e2a1, which was produced under a newer leader than 1");
     }
 
     #[test]

@@ -3,10 +3,15 @@
 //! and none that needs a partition that nobody held, or rests on what runs again. In between lies only
 //! what nobody could know: see [`super::durable`]. What a crash took of the log's end plays no part, because the
 //! log is read as the crash left it.
+//!
+//! And what it keeps the log still says, as its own epoch has begun it: or else the leader after it finds less
+//! than was durable, and cannot be blamed.
 
 use revenant::note::Note;
 
 use super::durable::{Loss, must_rerun};
+use super::history::Leader;
+use super::log::Bytes;
 use super::missed::missed;
 use super::{History, Violation};
 use crate::trace::TraceKind;
@@ -16,6 +21,17 @@ pub fn check(history: &History) -> Result<(), Violation> {
         let Some(at) = leader.recovered else { continue };
         let TraceKind::Note(Note::Recovered { kept, .. }) = &history.outcome.trace[at].what else { continue };
         let fail = |message: String| Err(history.violation("S6", at, message));
+        let begun = history.log.had_begun(leader.token, at);
+        let replaced = |other: &Leader| (leader.acquired + 1..=at).contains(&other.acquired);
+        let spoilt = history.log.was_corrupted(leader.acquired, at);
+        if begun && !spoilt && !history.leaders.iter().any(replaced) {
+            let says = history.log.state(at, Bytes::Visible).finished;
+            if let Some(attempt) = kept.iter().find(|attempt| says.get(&attempt.subtask) != Some(attempt)) {
+                return fail(format!(
+                    "recovery kept {attempt}, and its own epoch of the log does not accept the record of it"
+                ));
+            }
+        }
         let again = must_rerun(history, leader, at);
         if let Some(attempt) = kept.iter().find(|attempt| again.contains(&attempt.subtask)) {
             return fail(format!(
@@ -63,6 +79,16 @@ mod tests {
         let mut story = lost(Story::new());
         story.lead(2).recovered(2, &[attempt(0, 0, 1, 1), attempt(0, 1, 1, 1)]);
         caught(check, &story, "recovery did not keep v1.0.e1a1");
+    }
+
+    #[test]
+    fn an_epoch_that_accepts_nothing_of_what_its_leader_keeps_is_caught() {
+        let kept = [attempt(0, 0, 1, 1), attempt(0, 1, 1, 1), attempt(1, 0, 1, 1)];
+        let token = FencingToken(2);
+        let mut story = lost(Story::new());
+        story.lead_blindly(2).next_file(2);
+        story.log(2, JobEvent::EpochStarted { token, fingerprint: 1, accepted: vec![] }).recovered(2, &kept);
+        caught(check, &story, "kept v0.0.e1a1, and its own epoch of the log does not accept");
     }
 
     #[test]
