@@ -161,10 +161,10 @@ impl Log {
                 }
                 state.apply(&record.event);
             }
-            if let Some(broken) = self.broken(id, at) {
-                damaged |= broken.behind.is_some_and(|behind| behind <= at);
+            // Of an older file, what lies behind the accepted bytes was never history.
+            if let Some(broken) = self.broken(id, at).filter(|broken| broken.from < length) {
                 // What a newer epoch accepted has to be there.
-                damaged |= length != u64::MAX && broken.from < length;
+                damaged |= length != u64::MAX || broken.behind.is_some_and(|behind| behind <= at);
                 torn = true;
             }
         }
@@ -338,6 +338,24 @@ mod tests {
         story.log(1, finished(attempt(0, 1, 1, 1)));
         story.corrupt(1, last - 3);
         assert_eq!(state(&story, Bytes::Durable), []);
+    }
+
+    #[test]
+    fn what_is_broken_behind_the_accepted_bytes_of_an_older_file_does_not_matter() {
+        let (first, second) = (attempt(0, 0, 1, 1), attempt(0, 1, 2, 1));
+        let token = FencingToken(2);
+        let mut story = Story::new();
+        story.lead(1).log(1, finished(first));
+        let length = story.log_length(1);
+        story.log(1, finished(attempt(0, 1, 1, 1))).corrupt(1, length + 3).lead_blindly(2).next_file(2);
+        let accepted = vec![AcceptedFile { epoch: FencingToken(1), index: 0, length }];
+        story.log(2, JobEvent::EpochStarted { token, fingerprint: 1, accepted }).log(2, finished(second));
+        assert_eq!(state(&story, Bytes::Durable), [first, second]);
+        let last = story.log_length(1);
+        story.log(1, finished(attempt(1, 0, 1, 1))).corrupt(1, last + 3);
+        assert_eq!(state(&story, Bytes::Durable), [first, second], "nor what an old leader adds there");
+        story.corrupt(1, length - 3);
+        assert_eq!(state(&story, Bytes::Durable), [], "what was accepted has to be there");
     }
 
     #[test]
