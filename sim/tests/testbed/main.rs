@@ -7,6 +7,7 @@ mod directory;
 mod exploration;
 mod faults;
 mod flink;
+mod fuzz_corpus;
 mod generated;
 mod high_availability;
 mod lineage;
