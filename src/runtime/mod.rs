@@ -26,6 +26,7 @@ mod tests;
 mod timers;
 
 pub use mini_cluster::{JobExecutionError, JobExecutionResult, MiniCluster, run};
+pub use network::frame;
 pub use process::{Observer, ProcessOptions, RunningProcess, StartError};
 pub use results::ResultError;
 

@@ -18,7 +18,7 @@ use crate::ids::{Address, ProcessId, SessionId};
 use crate::message::Message;
 
 mod dial;
-mod frame;
+pub mod frame;
 mod incoming;
 mod outgoing;
 #[cfg(test)]
