@@ -128,15 +128,17 @@ impl Format {
 
     fn check_header(&self, bytes: &[u8]) -> Result<(), Tail> {
         let header = self.header();
-        let begun = header.starts_with(bytes) || bytes.iter().all(|&byte| byte == 0);
+        let good = bytes.iter().zip(header).take_while(|&(byte, right)| *byte == right).count();
+        // A crash may leave zeros from any byte on.
+        let begun = bytes[good..].iter().all(|&byte| byte == 0);
         match bytes.get(..HEADER_LENGTH) {
             _ if bytes.is_empty() => Err(Tail::Clean),
-            Some(head) if head == header => Ok(()),
+            Some(_) if good == HEADER_LENGTH => Ok(()),
+            _ if begun => Err(Tail::Torn { offset: 0 }),
             Some(head) if head[..8] == self.magic => {
                 let (version, known) = (u32_at(head, 8), self.version);
                 Err(damaged(8, &format!("format version {version}, this program reads version {known}")))
             }
-            _ if begun => Err(Tail::Torn { offset: 0 }),
             _ => {
                 let magic = self.magic.escape_ascii();
                 let what = format!("this is not {}: its first bytes are not {magic}", self.file);

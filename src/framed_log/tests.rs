@@ -91,3 +91,22 @@ fn a_foreign_beginning_is_named() {
     assert_eq!(read(&FORMAT.header()[..7]).1, Tail::Torn { offset: 0 });
     assert_eq!(read(&[0; 50]).1, Tail::Torn { offset: 0 });
 }
+
+#[test]
+fn a_header_that_ends_in_zeros_is_torn_and_one_with_something_behind_is_not() {
+    for good in 0..=8 {
+        for length in [good, HEADER_LENGTH, 50] {
+            let mut bytes = FORMAT.header()[..good].to_vec();
+            bytes.resize(length.max(good), 0);
+            let torn = if bytes.is_empty() { Tail::Clean } else { Tail::Torn { offset: 0 } };
+            assert_eq!(read(&bytes), (Vec::new(), torn), "{good} of {length} bytes");
+        }
+    }
+    let mut bytes = FORMAT.header()[..8].to_vec();
+    bytes.resize(50, 0);
+    bytes.push(1);
+    let Tail::Damaged { offset: 8, what } = read(&bytes).1 else { panic!() };
+    assert_eq!(what, "format version 0, this program reads version 3");
+    bytes[4..12].fill(0);
+    assert!(matches!(read(&bytes).1, Tail::Damaged { offset: 0, .. }));
+}

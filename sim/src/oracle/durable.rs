@@ -82,7 +82,7 @@ impl Loss {
         state.reconcile(history.graph);
         // A replaced leader that lost its workers may have reset some until the log was read, and may have accepted
         // less of what one before it wrote, perhaps without the snapshot that covers the rest.
-        let mut read = history.log.state(leader.read, Bytes::Visible);
+        let mut read = history.log.state_before(leader.token, leader.read, Bytes::Visible);
         read.reconcile(history.graph);
         state.finished.retain(|subtask, attempt| read.finished.get(subtask) == Some(attempt));
         let recovered = leader.recovered.unwrap_or(leader.until);

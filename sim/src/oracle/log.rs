@@ -84,6 +84,10 @@ impl Log {
                         }
                         _ => {}
                     });
+                    // A crash leaves zeros: no reader may take them for damage.
+                    let is_damage = matches!(event.what, TraceKind::LogCorrupted { .. });
+                    let broken =
+                        broken.map(|broken| Broken { behind: broken.behind.filter(|_| is_damage), ..broken });
                     log.corrupted(id, at, lost, broken, file);
                 }
                 TraceKind::LogAfterCrash { length, .. } => {
@@ -142,8 +146,14 @@ impl Log {
     /// older files is history; a base stands for all before it. A log that is damaged where it counts
     /// says nothing.
     pub fn state(&self, at: usize, which: Bytes) -> LogState<'_> {
+        self.state_before(FencingToken(u64::MAX), at, which)
+    }
+
+    /// The same, without what the leader of this epoch and later ones wrote: what a leader makes of the log is no
+    /// excuse for it.
+    pub fn state_before(&self, epoch: FencingToken, at: usize, which: Bytes) -> LogState<'_> {
         let mut state = LogState::default();
-        let started = self.files.keys().rev().find_map(|&id| {
+        let started = self.files.range(..(epoch, 0)).rev().find_map(|(&id, _)| {
             self.records(id, at, which).find_map(|record| match &record.event {
                 JobEvent::EpochStarted { accepted, .. } => Some((id, accepted)),
                 _ => None,
@@ -169,7 +179,7 @@ impl Log {
             }
         }
         // Of an epoch whose beginning cannot be read, while what lies behind it can, nobody knows what it took over.
-        let newer = (Bound::Excluded((first.0, u32::MAX)), Bound::Unbounded);
+        let newer = (Bound::Excluded((first.0, u32::MAX)), Bound::Excluded((epoch, 0)));
         damaged |= self
             .broken
             .range(newer)

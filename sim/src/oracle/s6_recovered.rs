@@ -92,6 +92,17 @@ mod tests {
     }
 
     #[test]
+    fn that_a_leader_accepted_nothing_of_a_good_log_is_no_excuse() {
+        let mut story = lost(Story::new());
+        let token = FencingToken(2);
+        story.note(Note::LeadershipAcquired { token }).next_file(2);
+        story.log(2, JobEvent::EpochStarted { token, fingerprint: 1, accepted: vec![] });
+        let damage = Some("this is not a job event file".to_owned());
+        story.note(Note::Replayed { token, events: 0, finished: vec![], damage }).recovered(2, &[]);
+        caught(check, &story, "recovery did not keep");
+    }
+
+    #[test]
     fn what_a_replaced_leader_reset_before_the_log_was_read_is_not_due() {
         let mut story = lost(Story::new());
         story.note(Note::LeadershipAcquired { token: FencingToken(2) });
