@@ -1,5 +1,5 @@
-//! Probes: the rare branches of recovery, so that a search can say which of them it has reached. They exist only
-//! in builds with the feature `probes`; anywhere else they are nothing.
+//! Probes: the rare branches of recovery that a cluster can come to, so that a search can say which of them it has
+//! reached. They exist only in builds with the feature `probes`; anywhere else they are nothing.
 
 use serde::{Deserialize, Serialize};
 
@@ -34,8 +34,6 @@ macro_rules! probes {
 probes! {
     /// A new leader found a log that is damaged.
     LogDamaged = "log-damaged",
-    /// A log could be read, and did not fit the job.
-    HistoryDiscarded = "history-discarded",
     /// Finishes since the latest snapshot of a coordinator were taken back.
     FinishTakenBack = "finish-taken-back",
     /// A source without snapshots begins anew as a whole.
@@ -66,8 +64,6 @@ probes! {
     WorkerCameAgain = "worker-came-again",
     /// A worker came at the job's end.
     WorkerAtTheEnd = "worker-at-the-end",
-    /// A worker reported partitions that are not of this job.
-    ForeignPartitions = "foreign-partitions",
     /// A worker reported after the recovery what nobody tracks.
     UntrackedReleased = "untracked-released",
     /// A task that should not run was found by a heartbeat.
@@ -80,8 +76,6 @@ probes! {
     EndTakenOver = "end-taken-over",
     /// Somebody asked for a cancel before anybody led.
     CancelBeforeLeading = "cancel-before-leading",
-    /// The whole job began anew.
-    GlobalFailure = "global-failure",
     /// A restart had to wait for the restart strategy.
     RestartPause = "restart-pause",
 }

@@ -54,7 +54,6 @@ impl JobMaster {
         if !matches!(self.phase, Phase::Running) {
             return;
         }
-        out.probe(Probe::GlobalFailure);
         out.note(Note::GlobalFailure { token: self.token, reason: reason.to_owned() });
         if !self.may_restart(now, out) {
             return self.fail_job(reason, out);

@@ -33,7 +33,6 @@ impl JobMaster {
         let mut damage = replay.damage.clone();
         out.probe_if(damage.is_some(), Probe::LogDamaged);
         if let Err(reason) = self.restore(events, out) {
-            out.probe(Probe::HistoryDiscarded);
             // The durable mark lets the next replay begin behind what this one could not believe. A
             // recovery that fails is no failure of the job: the restart strategy is not asked.
             self.execution = ExecutionGraph::new(Arc::clone(&self.execution.graph));

@@ -164,7 +164,6 @@ impl JobMaster {
             let (partitions, foreign): (Vec<_>, Vec<_>) =
                 partitions.partition(|p| self.execution.is_output(p.partition));
             if !foreign.is_empty() {
-                out.probe(Probe::ForeignPartitions);
                 let foreign = foreign.into_iter().map(|p| p.partition).collect();
                 self.send_releases([(process, foreign)].into(), out);
             }

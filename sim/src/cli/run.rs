@@ -114,6 +114,11 @@ fn tell(scenario: &Scenario, outcome: &RunOutcome, program: &Arc<Program>) -> Re
     say!("hash      {:016x}", outcome.hash);
     let bytes: usize = outcome.output.values().map(bytes::Bytes::len).sum();
     say!("output    {:016x}, {} files, {bytes} bytes", output_digest(&outcome.output), outcome.output.len());
+    let rare: Vec<&str> = outcome.probes.keys().map(|probe| probe.name()).collect();
+    say!(
+        "rare      {}",
+        if rare.is_empty() { "no rare branch of the engine".to_owned() } else { rare.join(", ") }
+    );
     if !outcome.leftovers.is_empty() {
         say!("leftovers {} files on other volumes", outcome.leftovers.len());
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use revenant::api::Program;
+use revenant::probe::Probe;
 
 use super::CliResult;
 use super::out::{self, say};
@@ -97,6 +98,10 @@ pub fn run(args: &SwarmArgs, program: &Arc<Program>) -> CliResult {
     table(&report)?;
     let ends: Vec<String> = report.ends.iter().map(|(end, count)| format!("{count} {end}")).collect();
     say!("{} scenarios ({profile}): {}", report.runs(), ends.join(", "));
+    for probe in Probe::ALL {
+        let count = report.probes.get(probe).copied().unwrap_or_default();
+        say!("{count:7}  times {}{}", probe.name(), if count == 0 { ": never" } else { "" });
+    }
     say!("{} failed, {} vacuous", report.failures.len(), report.vacuous);
     let is_good = report.failures.is_empty() && !report.is_mostly_vacuous();
     Ok(if is_good { ExitCode::SUCCESS } else { ExitCode::FAILURE })

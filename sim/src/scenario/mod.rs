@@ -411,7 +411,8 @@ impl Scenario {
             text += &table("planted-bug", bug);
             text.push('\n');
         }
-        text += &table("job", job).replace("\n[job.arguments]\n\n", "\n");
+        let job_table = table("job", job);
+        text += job_table.strip_suffix("\n[job.arguments]\n").unwrap_or(&job_table);
         text += &section("cluster", cluster, &Cluster::default());
         text += &section("config", config, &Options::default());
         text += &section("schedule", schedule, &Schedule::default());

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use revenant::api::Program;
+use revenant::note::Note;
 
 use crate::digest::Digest;
 use crate::explore::map_while;
@@ -16,6 +17,7 @@ use crate::failure::Failure;
 use crate::oracle::Judge;
 use crate::run::{RunOptions, run};
 use crate::scenario::Scenario;
+use crate::trace::TraceKind;
 
 mod faults;
 mod job;
@@ -63,8 +65,8 @@ pub fn steps(scenario: &Scenario, program: &Arc<Program>) -> Vec<Scenario> {
 /// How a scenario fails.
 pub struct Fails {
     pub failure: Failure,
-    /// Of the run.
-    pub messages: u64,
+    /// Messages of the run, and records that its tasks read and wrote.
+    pub work: u64,
 }
 
 /// How the scenario fails, if it does.
@@ -79,11 +81,15 @@ pub fn failure_of(scenario: &Scenario, program: &Arc<Program>) -> Result<Option<
         let fault = &scenario.faults[fault];
         return Err(format!("the fault at '{}' ({}) never fires", fault.at, fault.action));
     }
-    let messages = outcome.messages;
+    let records = outcome.trace.iter().map(|event| match &event.what {
+        TraceKind::Note(Note::TaskMetrics { metrics, .. }) => metrics.records_in + metrics.records_out,
+        _ => 0,
+    });
+    let work = outcome.messages + records.sum::<u64>();
     Ok(judge
         .judge(&outcome)
         .err()
-        .map(|violation| Fails { failure: Failure::of(&outcome, &violation), messages }))
+        .map(|violation| Fails { failure: Failure::of(&outcome, &violation), work }))
 }
 
 /// Shrinks a scenario. `better` is told each smaller one as soon as it is found, with its failure.
@@ -98,14 +104,14 @@ pub fn shrink(
 ) -> Result<Shrunk, String> {
     let begin = Instant::now();
     let mut best = Scenario { failure: None, ..scenario.clone() };
-    let Fails { failure, messages } = failure_of(&best, program)?.ok_or_else(|| {
+    let Fails { failure, work } = failure_of(&best, program)?.ok_or_else(|| {
         "the scenario keeps all promises: there is nothing to shrink; give it the --bug or --seed with which it failed"
             .to_owned()
     })?;
     best = best.failing(failure.clone());
     better(&best)?;
     let tried = BTreeSet::new();
-    let mut search = Search { program, limits, begin, failure, messages, tried, runs: 1 };
+    let mut search = Search { program, limits, begin, failure, work, tried, runs: 1 };
     loop {
         let before = best.clone();
         for (pass, no_longer) in PASSES {
@@ -126,7 +132,7 @@ struct Search<'a> {
     begin: Instant,
     failure: Failure,
     /// Of the run of the best so far.
-    messages: u64,
+    work: u64,
     /// What does not fail in this way.
     tried: BTreeSet<u64>,
     runs: u64,
@@ -158,11 +164,11 @@ impl Search<'_> {
             for (smaller, failure) in batch.iter().zip(results.into_iter().flatten()) {
                 self.runs += 1;
                 let good = |fails: &Fails| {
-                    fails.failure.is_like(&self.failure) && (!no_longer || fails.messages <= self.messages)
+                    fails.failure.is_like(&self.failure) && (!no_longer || fails.work <= self.work)
                 };
                 match failure.filter(good) {
-                    Some(Fails { failure, messages }) => {
-                        self.messages = messages;
+                    Some(Fails { failure, work }) => {
+                        self.work = work;
                         return Some(smaller.failing(failure));
                     }
                     None => self.tried.insert(digest(smaller)),
