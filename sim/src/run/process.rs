@@ -157,7 +157,9 @@ impl Process {
         let probes = outbox.take_probes();
         if !probes.is_empty() {
             let mut world = self.shared.world();
-            probes.into_iter().for_each(|probe| world.record.probe(probe));
+            for probe in probes {
+                world.record.probe(probe);
+            }
         }
         // What changes a state that matters says so by an effect. A large job that is measured is not looked at.
         let is_asked = !outbox.effects().is_empty() && !self.shared.options.profile;

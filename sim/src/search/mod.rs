@@ -202,7 +202,9 @@ pub fn search(
         for (done, (_, case)) in results.into_iter().zip(&mine) {
             let Some(done) = done.transpose()? else { continue };
             if done.probes.keys().any(|probe| !report.probes.contains_key(probe)) {
-                open.iter_mut().for_each(|(_, strategy)| strategy.favour(&case.scenario));
+                for (_, strategy) in &mut open {
+                    strategy.favour(&case.scenario);
+                }
             }
             report.add(done, begin.elapsed());
         }
