@@ -253,6 +253,17 @@ mod tests {
         story.happens(ProcessId::TaskManager(1), TraceKind::Note(note));
     }
 
+    /// The worker 1 registers, its partition is claimed if the claim `came`, and is released later.
+    fn registered_and_released(mut story: Story, came: bool) -> Story {
+        let (worker, token) = (ProcessId::TaskManager(1), FencingToken(1));
+        story.note(Note::TaskManagerRegistered { process: worker });
+        if came {
+            story.happens(worker, TraceKind::Note(Note::PartitionsClaimed { token }));
+        }
+        story.wait(300).release(1, partition(attempt(0, 0, 1, 1)));
+        story
+    }
+
     #[test]
     fn a_partition_that_no_leader_claims_is_kept_for_the_retention_time_and_no_longer() {
         let released = |wait: u64, claimed: bool| {
@@ -281,13 +292,7 @@ mod tests {
                 let touched = Touched { kind, from, to, what: What::Dropped };
                 story.happens(ProcessId::JOB_MANAGER, TraceKind::Message(touched));
             }
-            story.note(Note::TaskManagerRegistered { process: worker });
-            if came {
-                let token = FencingToken(1);
-                story.happens(worker, TraceKind::Note(Note::PartitionsClaimed { token }));
-            }
-            story.wait(300).release(1, partition(attempt(0, 0, 1, 1)));
-            story
+            registered_and_released(story, came)
         };
         passes(check, &released(true, false));
         caught(check, &released(true, true), "was released from task-manager-1");
@@ -297,7 +302,6 @@ mod tests {
     #[test]
     fn a_registration_with_the_leader_that_was_lost_meanwhile_does_not_count() {
         let released = |next: bool, late: bool, came: bool| {
-            let worker = ProcessId::TaskManager(1);
             let mut story = until_sinks();
             if next {
                 lose_former(&mut story);
@@ -307,13 +311,7 @@ mod tests {
             if late {
                 story.wait(1);
             }
-            story.note(Note::TaskManagerRegistered { process: worker });
-            if came {
-                let token = FencingToken(1);
-                story.happens(worker, TraceKind::Note(Note::PartitionsClaimed { token }));
-            }
-            story.wait(300).release(1, partition(attempt(0, 0, 1, 1)));
-            story
+            registered_and_released(story, came)
         };
         passes(check, &released(false, false, false));
         for (next, late, came) in [(true, false, false), (false, true, false), (false, false, true)] {
