@@ -120,7 +120,16 @@ pub fn run(
         say!("\nthe bug was {noticed}: {}", bug_name(bug));
         return Ok(if is_noticed { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
-    Ok(if is_noticed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    code(&report)
+}
+
+/// Success if the search found nothing, and looked.
+fn code(report: &Report) -> Result<ExitCode, Stop> {
+    if let Some(why) = report.why_idle() {
+        say!("\nIDLE: {why}");
+        return Ok(ExitCode::FAILURE);
+    }
+    Ok(if report.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 pub fn run_merge(args: &MergeArgs) -> CliResult {
@@ -139,7 +148,7 @@ pub fn run_merge(args: &MergeArgs) -> CliResult {
         write(path, &junit("explore", &cases))?;
     }
     tell(&report)?;
-    Ok(if report.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    code(&report)
 }
 
 /// The report, and on GitHub a note for each failure.

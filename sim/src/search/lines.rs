@@ -154,7 +154,10 @@ pub fn merge(files: &[(String, String)]) -> Result<Merged, String> {
                 Ok(line) => line,
                 // The last line of a search that was killed may be cut.
                 Err(_) if is_last && !whole && index > 0 => break,
-                Err(error) => return Err(format!("{name}:{}: {error}", index + 1)),
+                Err(error) => {
+                    let line = index + 1;
+                    return Err(format!("{name}:{line} is no line that `explore --json` writes: {error}"));
+                }
             };
             match line {
                 Line::Search(own) if index == 0 => {
@@ -307,7 +310,9 @@ mod tests {
         assert!(error(&[&one, &one]).contains("are both part 1"));
         let other = two.replacen("\"scenario\":\"", "\"scenario\":\"f", 1);
         assert!(error(&[&one, &other]).contains("parts of different searches"));
-        assert!(error(&[&one, "no json\n"]).starts_with("1.jsonl:1: "));
+        assert!(
+            error(&[&one, "no json\n"]).starts_with("1.jsonl:1 is no line that `explore --json` writes: ")
+        );
         assert!(error(&[&one, ""]).contains("it is empty"));
         let backwards: Vec<&str> = two.lines().rev().collect();
         assert!(error(&[&one, &(backwards.join("\n") + "\n")]).contains("out of its place"));

@@ -87,6 +87,17 @@ impl Report {
         self.shares.iter().map(|share| share.run).sum()
     }
 
+    /// Why the search shows nothing, if so: it ran no case, or more than one of twenty had a fault that did not fire.
+    pub fn why_idle(&self) -> Option<&'static str> {
+        let vacuous: u64 = self.shares.iter().map(|share| share.vacuous).sum();
+        if self.runs() == 0 {
+            return Some("no case was run: give it more time, or fewer parts");
+        }
+        (vacuous * 20 > self.runs()).then_some(
+            "in more than one case of twenty a fault did not fire: see which with `cargo sim run` and mend the scenario",
+        )
+    }
+
     /// A case was run, so long after the search began.
     pub fn add(&mut self, done: Done, after: Duration) {
         let Done { kind, outcome, took, probes, .. } = done;
@@ -161,5 +172,21 @@ impl fmt::Display for Report {
             writeln!(f, "\n… and {} more", self.failures.len() - LISTED)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_that_ran_nothing_or_met_few_faults_shows_nothing() {
+        let of = |run, vacuous| {
+            let share = Share { run, vacuous, ..Share::default() };
+            Report { shares: vec![share], ..Report::default() }.why_idle()
+        };
+        assert!(of(0, 0).is_some_and(|why| why.starts_with("no case was run")));
+        assert!(of(100, 6).is_some_and(|why| why.contains("did not fire")));
+        assert_eq!(of(100, 5), None);
     }
 }

@@ -105,7 +105,7 @@ pub fn shrink(
     let begin = Instant::now();
     let mut best = Scenario { failure: None, ..scenario.clone() };
     let Fails { failure, work } = failure_of(&best, program)?.ok_or_else(|| {
-        "the scenario keeps all promises: there is nothing to shrink; give it the --bug or --seed with which it failed"
+        "the scenario keeps all promises: there is nothing to shrink; give it the --bug with which it failed"
             .to_owned()
     })?;
     best = best.failing(failure.clone());
