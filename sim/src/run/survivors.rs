@@ -7,6 +7,8 @@
 
 use std::hash::Hash;
 
+use revenant::ids::ProcessId;
+
 use super::world::Shared;
 use crate::agenda::ProcessIndex;
 use crate::digest::Digest;
@@ -64,7 +66,8 @@ impl Shared {
         drop(world);
         let disks = self.disks.lock();
         found.survivors = Digest::of(outside, &disks.after_crash(id, None));
-        if disks.has_unsynced(id) {
+        // Of the others no search asks for images, and there are many at each of their points.
+        if matches!(id, ProcessId::JobManager(_)) && disks.has_unsynced(id) {
             let mut seen = vec![found.survivors];
             // More is promised of what was durable before than of what happens to be kept.
             let outside = Digest::of(outside, &disks.durable());

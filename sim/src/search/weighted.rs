@@ -4,11 +4,11 @@
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-use super::once::{class, may_die, points, with};
+use super::once::{class, may_die, with};
 use super::{Case, Ground, Strategy};
 use crate::explore::map;
 use crate::point::PointAt;
-use crate::run::Collect;
+use crate::run::{Collect, RunOptions, run};
 use crate::scenario::{Fault, Scenario, Trigger};
 use crate::trace::FoundPoint;
 
@@ -52,13 +52,14 @@ impl Strategy for Weighted {
 fn draw(number: u64, from: &Scenario, crashes: usize, ground: &Ground<'_>) -> Case {
     let mut rng = ChaCha8Rng::seed_from_u64(ground.scenario.schedule.seed);
     rng.set_stream(number);
+    let options = RunOptions { collect: Collect::All, ..RunOptions::default() };
     let mut scenario = from.clone();
     let mut classes = Vec::new();
     for _ in 0..crashes {
         let last = scenario.faults.last();
         let at = last.map(|fault| fault.at.clone());
         let is_last = |found: &FoundPoint| Some(&Trigger::Point(found.point.clone())) == at.as_ref();
-        let mut found = points(&scenario, ground, Collect::All);
+        let mut found = run(&scenario, ground.program, &options).detail.points;
         if let Some(place) = found.iter().position(is_last) {
             found.drain(..=place);
         }
