@@ -1,6 +1,5 @@
 //! Records and the functions that users write over them.
 
-use std::cmp::Ordering;
 use std::future::Future;
 
 use serde::Serialize;
@@ -72,16 +71,6 @@ pub trait SourceFunction: Send + Sync + 'static {
 pub enum Order {
     Ascending,
     Descending,
-}
-
-impl Order {
-    /// What an ascending comparison means in this direction.
-    pub(crate) const fn of(self, ascending: Ordering) -> Ordering {
-        match self {
-            Self::Ascending => ascending,
-            Self::Descending => ascending.reverse(),
-        }
-    }
 }
 
 /// Aggregates the records of a partition (Flink's interface of this name). The accumulator that

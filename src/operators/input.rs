@@ -70,8 +70,9 @@ pub(super) async fn read_input<T: Record>(
 pub(super) struct Input<T> {
     context: OperatorContext,
     buffer: Bytes,
-    /// Of the record that was pulled last; its end is where the next one begins.
+    /// Of the record that [`Self::next`] gave last.
     start: usize,
+    /// Of the record that was pulled last; where the next one begins.
     end: usize,
     /// Pulled and not yet counted.
     uncounted: u64,
@@ -88,6 +89,7 @@ impl<T: Record> Input<T> {
 
     /// The next record; `None` after the last one, however often it is asked.
     pub async fn next(&mut self) -> Result<Option<T>, BodyError> {
+        self.start = self.end;
         match self.buffered() {
             Some(record) => Ok(Some(record)),
             None => self.next_of_another_buffer().await,
@@ -95,13 +97,40 @@ impl<T: Record> Input<T> {
     }
 
     /// The next record if it is at hand.
-    #[inline]
+    #[allow(clippy::inline_always, reason = "measured: a record that a call returns goes through memory")]
+    #[inline(always)]
     pub fn buffered(&mut self) -> Option<T> {
         let (record, length) = take(&self.buffer[self.end..])?;
-        self.start = self.end;
         self.end += length;
         self.uncounted += 1;
         Some(record)
+    }
+
+    /// As [`Self::buffered`], with its encoding.
+    #[inline]
+    pub fn buffered_encoded(&mut self) -> Option<(T, &[u8])> {
+        let start = self.end;
+        let record = self.buffered()?;
+        Some((record, &self.buffer[start..self.end]))
+    }
+
+    /// Bytes that are at hand and not decoded yet.
+    pub fn at_hand(&self) -> usize {
+        self.buffer.len() - self.end
+    }
+
+    /// Folds the records at hand. What changes from record to record stays in registers.
+    #[inline]
+    pub fn fold_buffered<A>(&mut self, mut folded: A, function: &mut impl FnMut(A, T) -> A) -> A {
+        let (buffer, mut end, mut pulled) = (&self.buffer[..], self.end, 0);
+        while let Some((record, length)) = take(&buffer[end..]) {
+            end += length;
+            pulled += 1;
+            folded = function(folded, record);
+        }
+        self.end = end;
+        self.uncounted += pulled;
+        folded
     }
 
     /// In a box, so that what is done for every record stays small enough to be inlined.
@@ -129,7 +158,7 @@ impl<T: Record> Input<T> {
         self.context.task().count_records_in(std::mem::take(&mut self.uncounted));
     }
 
-    /// The encoding of the record that came last.
+    /// The encoding of the record that [`Self::next`] gave last.
     pub fn encoding(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
     }

@@ -37,6 +37,12 @@ pub(super) trait SortBy<T> {
     fn compare(&self, one: &Self::Key, other: &Self::Key) -> Ordering;
 }
 
+/// What the key of a record with an encoding of so many bytes has on the heap. Not known exactly: a key is about as
+/// large as the record it is made from, or smaller.
+const fn key_bytes<K>(length: usize) -> usize {
+    if needs_drop::<K>() { 2 * length + 32 } else { 0 }
+}
+
 /// Takes the records of a partition.
 pub(super) struct Sorter<T, S: SortBy<T>> {
     context: OperatorContext,
@@ -66,16 +72,26 @@ impl<T: Record, S: SortBy<T>> Sorter<T, S> {
 
     /// Takes a record with its encoding.
     pub async fn add(&mut self, record: T, encoding: &[u8]) -> Result<(), BodyError> {
-        let key = self.by.key(&record).map_err(|error| self.context.error(error))?;
-        // Not known exactly: a key is about as large as the record it is made from, or smaller.
-        let key_bytes = if needs_drop::<S::Key>() { 2 * encoding.len() + 32 } else { 0 };
-        let used = self.held.used() + self.key_bytes;
-        let more = self.held.size_of(encoding) + key_bytes;
-        if used + more > self.memory.min(u32::MAX as usize) && !self.held.is_empty() {
+        if !self.has_room(encoding.len()) && !self.held.is_empty() {
             self.spill().await?;
         }
+        self.hold(record, encoding)
+    }
+
+    /// Whether a record with an encoding of so many bytes fits into memory beside what is there.
+    #[inline]
+    pub fn has_room(&self, length: usize) -> bool {
+        let used = self.held.used() + self.key_bytes;
+        let more = self.held.size_of(length) + key_bytes::<S::Key>(length);
+        used + more <= self.memory.min(u32::MAX as usize)
+    }
+
+    /// Takes a record for which there is room.
+    #[inline]
+    pub fn hold(&mut self, record: T, encoding: &[u8]) -> Result<(), BodyError> {
+        let key = self.by.key(&record).map_err(|error| self.context.error(error))?;
+        self.key_bytes += key_bytes::<S::Key>(encoding.len());
         self.held.add(key, record, encoding);
-        self.key_bytes += key_bytes;
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::api::{Order, Record, SortKey};
+use crate::api::{Record, SortKey};
 
 use super::super::encoding::encode;
 use super::{KeyBytes, SortBy};
@@ -24,20 +24,17 @@ pub(in super::super) fn key_encoder<T: Record, K: Serialize + 'static>(
 }
 
 /// By a key of the author's.
-pub(in super::super) struct ByKey<F> {
-    pub key_of: F,
-    pub order: Order,
-}
+pub(in super::super) struct ByKey<F>(pub F);
 
 impl<T, K: SortKey, F: Fn(&T) -> Result<K, String>> SortBy<T> for ByKey<F> {
     type Key = K;
 
     fn key(&self, record: &T) -> Result<K, String> {
-        (self.key_of)(record)
+        self.0(record)
     }
 
     fn compare(&self, one: &K, other: &K) -> Ordering {
-        self.order.of(one.compare(other))
+        one.compare(other)
     }
 }
 

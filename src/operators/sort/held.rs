@@ -83,11 +83,11 @@ impl<T: Record, K> Held<T, K> {
         }
     }
 
-    /// What a record with this encoding takes, in bytes.
-    pub fn size_of(&self, encoding: &[u8]) -> usize {
+    /// What a record with an encoding of so many bytes takes.
+    pub fn size_of(&self, length: usize) -> usize {
         match self {
             Self::Plain(_) => size_of::<Plain<T, K>>(),
-            Self::Encoded { .. } => encoding.len() + size_of::<Entry<K>>(),
+            Self::Encoded { .. } => length + size_of::<Entry<K>>(),
         }
     }
 
@@ -163,6 +163,15 @@ impl<T: Record, K> HeldRecords<T, K> {
         match self {
             Self::Plain(records) => records.as_slice().first().map(|plain| &plain.key),
             Self::Encoded { entries, .. } => entries.as_slice().first().map(|entry| &entry.key),
+        }
+    }
+
+    /// The next record if it is kept as it is.
+    #[inline]
+    pub fn next_plain(&mut self) -> Option<T> {
+        match self {
+            Self::Plain(records) => records.next().map(|plain| plain.record),
+            Self::Encoded { .. } => None,
         }
     }
 

@@ -37,6 +37,15 @@ impl<T: Record, S: SortBy<T>> Sorted<T, S> {
         Some(record)
     }
 
+    /// The next record if nothing is to be done for it.
+    #[inline]
+    pub fn at_hand(&mut self) -> Option<T> {
+        match &mut self.0 {
+            Place::Memory { records, .. } => records.next_plain(),
+            Place::Disk(_) => None,
+        }
+    }
+
     /// The next record, with its key.
     pub async fn next(&mut self) -> Result<Option<(S::Key, T)>, BodyError> {
         match &mut self.0 {
