@@ -54,6 +54,11 @@ trait Strategy {
     /// Points at which something could be done so far, before those with the same survivors were merged.
     fn points(&self) -> u64;
 
+    /// How many cases are still to come, where that is known.
+    fn left(&self) -> Option<u64> {
+        None
+    }
+
     /// This case was the first to take a rare branch of the engine.
     fn favour(&mut self, _: &Scenario) {}
 }
@@ -211,6 +216,11 @@ pub fn search(
         report.share(kind).is_cut |= is_cut;
         // All single crashes come first.
         turn += usize::from(kind != Kind::Once);
+    }
+    for (kind, strategy) in &open {
+        let share = report.share(*kind);
+        share.left = strategy.left();
+        share.cases += share.left.unwrap_or_default();
     }
     report.is_stopped = limits.stop.load(Ordering::Relaxed);
     report.took = begin.elapsed();

@@ -46,6 +46,10 @@ impl Strategy for Once {
     fn points(&self) -> u64 {
         self.points
     }
+
+    fn left(&self) -> Option<u64> {
+        self.is_over.then_some(0)
+    }
 }
 
 /// The points that a scenario passes, each with what would live on there.

@@ -19,8 +19,10 @@ pub struct Share {
     pub kind: Kind,
     /// Before merging.
     pub points: u64,
-    /// That it has thought of, after merging.
+    /// After merging: all of them if it is known how many are left, otherwise those that it has thought of.
     pub cases: u64,
+    /// Not thought of yet, where that is known.
+    pub left: Option<u64>,
     pub run: u64,
     pub failed: u64,
     pub vacuous: u64,
@@ -38,6 +40,7 @@ impl Default for Share {
             kind: Kind::Once,
             points: 0,
             cases: 0,
+            left: None,
             run: 0,
             failed: 0,
             vacuous: 0,
@@ -124,8 +127,11 @@ impl fmt::Display for Report {
             let Share { kind, points, cases, run, failed, vacuous, busy, .. } = share;
             let speed = *run as f64 / busy.as_secs_f64().max(1e-9);
             let state = match share {
-                Share { is_exhausted: true, is_cut: false, .. } => "  all",
-                _ => "",
+                Share { is_exhausted: true, is_cut: false, .. } => "  all".to_owned(),
+                Share { is_exhausted: true, .. } | Share { left: Some(_), .. } => {
+                    format!("  {:.1} % of all", *run as f64 * 100.0 / (*cases).max(1) as f64)
+                }
+                _ => String::new(),
             };
             writeln!(
                 f,
