@@ -55,6 +55,7 @@ pub fn task_actor(boot: &Boot, program: &Arc<Program>, task: TaskDeploymentDescr
 }
 
 /// Stands in for an actor that cannot be made: ends the process with the reason.
+#[derive(Debug)]
 struct Refusal {
     reason: String,
 }

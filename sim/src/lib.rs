@@ -8,6 +8,7 @@
 compile_error!("build with --cfg madsim; see .cargo/config.toml");
 
 pub mod agenda;
+pub mod bisect;
 pub mod cli;
 pub mod clock;
 pub mod digest;

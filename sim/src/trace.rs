@@ -14,7 +14,7 @@ use revenant::probe::Probe;
 
 use crate::clock::Clock;
 use crate::point::CrashPoint;
-use crate::run::Profile;
+use crate::run::{ProcessStates, Profile};
 use crate::scenario::{ClockFault, DiskFault, HaFault, NetworkFault, Span, Unsynced};
 
 /// One thing that happened in a run.
@@ -163,6 +163,8 @@ pub struct RunDetail {
     pub messages: Vec<Delivered>,
     pub points: Vec<FoundPoint>,
     pub profile: Profile,
+    /// What every process looks like where the run was cut.
+    pub states: Vec<ProcessStates>,
 }
 
 /// A message as it reached its actor.

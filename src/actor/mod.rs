@@ -244,8 +244,8 @@ impl Outbox {
     }
 }
 
-/// A part of the system that decides.
-pub trait Actor {
+/// A part of the system that decides. Its state can be printed, to see what it knows when a run is stopped.
+pub trait Actor: fmt::Debug {
     /// Turns one event into effects. Total: whatever arrives, it never panics and never blocks.
     fn handle(&mut self, now: Time, event: Event, out: &mut Outbox);
 
@@ -257,11 +257,21 @@ pub trait Actor {
 }
 
 /// All that an incarnation of a process knows when it starts.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Boot {
     pub process: ProcessId,
     pub session: SessionId,
     pub config: Configuration,
     /// The volumes that this process can reach.
     pub volumes: Vec<Volume>,
+}
+
+/// Without what all processes of a cluster have in common.
+impl fmt::Debug for Boot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Boot")
+            .field("process", &self.process)
+            .field("session", &self.session)
+            .finish_non_exhaustive()
+    }
 }

@@ -23,6 +23,7 @@ const CANCEL: TimerId = TimerId(3);
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The actor of the client process.
+#[derive(Debug)]
 pub struct Client {
     session: SessionId,
     retry: Duration,

@@ -46,6 +46,7 @@ enum Step {
     DeleteOld,
 }
 
+#[derive(Debug)]
 pub struct Journal {
     cluster_id: String,
     /// Where the job event store keeps files of the same cluster.

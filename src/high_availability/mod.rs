@@ -31,6 +31,7 @@ const REOPEN: TimerId = TimerId(2);
 const WAITING_MAX: usize = 4096;
 
 /// The actor of the high-availability process.
+#[derive(Debug)]
 pub struct HighAvailability {
     session_timeout: Duration,
     retry: Duration,

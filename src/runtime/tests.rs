@@ -47,6 +47,7 @@ impl Engine for Toys {
     }
 }
 
+#[derive(Debug)]
 struct Echo;
 
 impl Actor for Echo {
@@ -57,7 +58,7 @@ impl Actor for Echo {
     }
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Caller {
     round: u64,
     /// Answers of this round so far: they must come in order.
@@ -252,6 +253,7 @@ impl Engine for Panics {
     }
 
     fn actor(&self, _boot: &Boot, _id: ActorId) -> Option<Box<dyn Actor>> {
+        #[derive(Debug)]
         struct Panicking;
         impl Actor for Panicking {
             fn handle(&mut self, _now: Time, _event: Event, _out: &mut Outbox) {
@@ -284,6 +286,7 @@ impl Engine for Leaves {
     }
 
     fn actor(&self, _boot: &Boot, _id: ActorId) -> Option<Box<dyn Actor>> {
+        #[derive(Debug)]
         struct Leaving;
         impl Actor for Leaving {
             fn handle(&mut self, _now: Time, _event: Event, out: &mut Outbox) {
@@ -316,6 +319,7 @@ async fn nothing_happens_behind_an_exit() {
 
 /// The JobManager's Master is busy with its first message until the Writer has answered; the
 /// TaskManager ends when it has.
+#[derive(Debug)]
 struct Busy(Arc<AtomicBool>);
 
 impl Engine for Busy {
@@ -350,7 +354,7 @@ impl Actor for Busy {
 }
 
 /// Sends more to the Master than it has room for, and something to the Writer after each portion.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Flood {
     rounds: u64,
 }

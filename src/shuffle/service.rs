@@ -25,6 +25,7 @@ const MESSAGE_SEGMENTS: u64 = 8;
 type StreamKey = (Address, u64);
 
 /// Owner of the finished result partitions of a TaskManager or of a shuffle service.
+#[derive(Debug)]
 pub struct ShuffleService {
     process: ProcessId,
     /// In bytes.

@@ -20,6 +20,7 @@ use crate::task::partition_path;
 use crate::worker::{Connection, Files, HEARTBEAT, Place, RETENTION, RETRY, TrackedPartitions};
 
 /// A worker without slots.
+#[derive(Debug)]
 pub struct ShuffleWorker {
     process: ProcessId,
     session: SessionId,

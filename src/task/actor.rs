@@ -4,6 +4,7 @@
 //! wants it gone stops it. (Flink's Task and StreamTask.)
 
 use std::cell::RefCell;
+use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -302,6 +303,27 @@ impl Drop for TaskActor {
     fn drop(&mut self) {
         // A body that is stopped may panic in a destructor; that must not end the process.
         let _ = self.drop_body(Phase::Ended);
+    }
+}
+
+/// Without the job's code and what all tasks of a job have in common.
+impl fmt::Debug for TaskActor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let phase = match &self.phase {
+            Phase::NotStarted => "not started",
+            Phase::Running(_) => "running",
+            Phase::Flushing => "flushing",
+            Phase::Failing(_) => "failing",
+            Phase::Ended => "ended",
+        };
+        f.debug_struct("TaskActor")
+            .field("process", &self.process)
+            .field("vertex", &self.vertex_name)
+            .field("task", &self.task)
+            .field("phase", &phase)
+            .field("silence", &self.silence)
+            .field("shared", &self.shared)
+            .finish_non_exhaustive()
     }
 }
 

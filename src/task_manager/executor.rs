@@ -22,6 +22,7 @@ use super::tasks::{Tasks, failed};
 const SWEEP: TimerId = TimerId(5);
 
 /// Flink's TaskExecutor.
+#[derive(Debug)]
 pub struct TaskExecutor {
     process: ProcessId,
     session: SessionId,

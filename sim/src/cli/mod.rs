@@ -20,6 +20,7 @@ use crate::scenario::Scenario;
 use out::Stop;
 
 mod bench;
+mod bisect;
 mod determinism;
 mod explore;
 mod out;
@@ -56,6 +57,8 @@ enum Command {
     Explore(explore::ExploreArgs),
     /// Add up the parts of a search that `explore --budget … --shard … --json …` wrote.
     Merge(search::MergeArgs),
+    /// Say at which event two runs part, and what is different in their actors there.
+    Bisect(bisect::BisectArgs),
     /// Run seeds twice in different processes and compare every event.
     Determinism(determinism::DeterminismArgs),
     /// Measure runs that crash the JobManager and recover.
@@ -148,6 +151,7 @@ pub fn main() -> ExitCode {
         Command::Points { file, process } => points::points(&file, process, &program),
         Command::Explore(args) => explore::run(args, &program),
         Command::Merge(args) => search::run_merge(&args),
+        Command::Bisect(args) => bisect::run(&args, &program),
         Command::Determinism(args) => determinism::determinism(&args, &program),
         Command::Bench { file, seconds } => bench::bench(&file, seconds, &program),
         Command::Schema { page } => schema(page),

@@ -12,6 +12,7 @@ use super::{CliResult, load, options};
 use crate::failure::Failure;
 use crate::oracle::Judge;
 use crate::story;
+use crate::trace::RunOutcome;
 
 #[derive(Args)]
 pub struct ReplayArgs {
@@ -20,6 +21,10 @@ pub struct ReplayArgs {
     /// Print what happened, line by line, with the messages that carry the protocol.
     #[arg(long)]
     log: bool,
+    /// Stop after so many events and print what every actor then knows. Reports and `points` say of what happened
+    /// which event it was.
+    #[arg(long, value_name = "EVENT", value_parser = clap::value_parser!(u64).range(1..))]
+    until: Option<u64>,
 }
 
 /// The exit status is 0 if the run is the same, bit for bit, and fails as it did.
@@ -34,9 +39,14 @@ pub fn run(args: &ReplayArgs, program: &Arc<Program>) -> CliResult {
     };
     let mut options = options();
     options.keep_messages = args.log;
+    options.until = args.until;
+    options.keep_text = args.until.is_some();
     let outcome = crate::run::run(&scenario, program, &options);
     if args.log {
         out::write(format_args!("{}\n", story::story(&outcome)))?;
+    }
+    if let Some(until) = args.until {
+        return stopped(until, &outcome);
     }
     for &fault in &outcome.vacuous {
         let fault = &scenario.faults[fault];
@@ -67,6 +77,19 @@ pub fn run(args: &ReplayArgs, program: &Arc<Program>) -> CliResult {
     }
     version(expected)?;
     Ok(ExitCode::FAILURE)
+}
+
+/// What the run looks like where it was stopped.
+fn stopped(until: u64, outcome: &RunOutcome) -> CliResult {
+    if outcome.events < until {
+        return Err(format!("the run has {} events: --until cannot be {until}", outcome.events).into());
+    }
+    for states in &outcome.detail.states {
+        out::write(format_args!("{states}\n"))?;
+    }
+    let last = outcome.detail.text.last().map_or("", String::as_str);
+    say!("stopped after event {until} of the run: {last}");
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Another version may well run differently.

@@ -29,12 +29,14 @@ mod points;
 mod process;
 mod profile;
 mod record;
+mod states;
 mod survivors;
 mod turn;
 mod wire;
 mod world;
 
 pub use profile::{Activity, Cost, Profile};
+pub use states::ProcessStates;
 use turn::Turn;
 use world::Shared;
 
@@ -74,6 +76,8 @@ pub struct RunOptions {
     pub collect: Collect,
     /// Says of each point that is collected what a crash there would leave.
     pub survivors: bool,
+    /// Cuts the run after this many events and keeps the state of every actor.
+    pub until: Option<u64>,
 }
 
 /// Whose crash points are collected.
@@ -131,8 +135,9 @@ fn run_here(scenario: &Scenario, program: &Arc<Program>, options: &RunOptions) -
                 _ => unreachable!("the conductor is given only starts and faults"),
             }
         }
-        let outcome = outcome(&shared);
+        let mut outcome = outcome(&shared);
         bury(&shared).await;
+        outcome.detail.states = shared.take_states();
         outcome
     })
 }

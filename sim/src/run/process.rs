@@ -40,7 +40,7 @@ pub enum Fate {
 }
 
 pub struct ActorSlot {
-    actor: Box<dyn Actor>,
+    pub(super) actor: Box<dyn Actor>,
     /// Events that it has got.
     events: u64,
 }

@@ -37,6 +37,9 @@ impl Future for Turn<'_> {
         if world.baton == self.me {
             let mut agenda = self.shared.agenda.lock();
             let next = loop {
+                if self.shared.options.until.is_some_and(|until| world.record.events >= until) {
+                    world.cut();
+                }
                 if world.ended.is_some() && world.settled(&mut agenda) {
                     if self.me == conductor {
                         return Poll::Ready(None);

@@ -17,6 +17,7 @@ use revenant::ids::{ProcessId, SessionId};
 
 use super::process::incarnation;
 use super::record::Record;
+use super::states::ProcessStates;
 use super::survivors::Survivors;
 use super::{Engine, RunOptions};
 use crate::agenda::{Agenda, AgendaState, ProcessIndex};
@@ -49,6 +50,16 @@ pub struct ProcessState {
     pub failures: u32,
 }
 
+impl ProcessState {
+    pub const fn life(&self) -> &'static str {
+        match (self.alive, self.paused) {
+            (true, false) => "alive",
+            (true, true) => "paused",
+            (false, _) => "down",
+        }
+    }
+}
+
 #[derive(Debug)]
 pub struct World {
     pub now: Time,
@@ -69,6 +80,8 @@ pub struct World {
     patience: Patience,
     pub draws: Draws,
     pub survivors: Survivors,
+    /// What every process looks like where the run was cut.
+    pub states: Option<Vec<ProcessStates>>,
 }
 
 /// How long what follows from something may take once the client has ended.
@@ -197,6 +210,7 @@ impl Shared {
             patience: Patience::default(),
             draws: Draws::new(seed),
             survivors: if options.survivors { Survivors::of(count) } else { Survivors::default() },
+            states: None,
         };
         let (agenda, network, disks) = (simulator::<Agenda>(), simulator::<Network>(), simulator::<Disks>());
         agenda.lock().sent_dies_with_sender = scenario.network.in_flight_at_crash == InFlight::Lost;
@@ -333,12 +347,7 @@ impl Shared {
 pub fn who_waits(world: &World, agenda: &AgendaState, why: &str) -> String {
     let mut text = why.to_owned();
     for (index, process) in world.processes.iter().enumerate() {
-        let state = match (process.alive, process.paused) {
-            (true, false) => "alive",
-            (true, true) => "paused",
-            (false, _) => "down",
-        };
-        let _ = write!(text, "\n  {}/{} {state}", process.id, process.incarnation);
+        let _ = write!(text, "\n  {}/{} {}", process.id, process.incarnation, process.life());
         let said = world.record.trace.iter().rev().find_map(|event| match &event.what {
             TraceKind::Note(note) if event.process == process.id => Some((event.time, note)),
             _ => None,

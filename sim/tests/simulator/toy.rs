@@ -70,6 +70,7 @@ fn actors(boot: &Boot, _: &Arc<Program>) -> Vec<(ActorId, Box<dyn Actor>)> {
     }
 }
 
+#[derive(Debug)]
 struct Client;
 
 impl Actor for Client {
@@ -83,6 +84,7 @@ impl Actor for Client {
     }
 }
 
+#[derive(Debug)]
 struct Executor {
     number: u32,
 }
@@ -112,6 +114,7 @@ impl Actor for Executor {
     }
 }
 
+#[derive(Debug)]
 struct Writer;
 
 impl Actor for Writer {
@@ -145,6 +148,7 @@ impl Actor for Writer {
     }
 }
 
+#[derive(Debug)]
 struct Master {
     rounds: u64,
     mode: Option<String>,

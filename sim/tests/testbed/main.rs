@@ -10,6 +10,7 @@ mod flink;
 mod fuzz_corpus;
 mod generated;
 mod high_availability;
+mod inspecting;
 mod lineage;
 mod merging;
 mod network;

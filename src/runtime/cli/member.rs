@@ -39,6 +39,7 @@ impl Engine for Service {
     }
 
     fn task(&self, _boot: &Boot, _task: TaskDeploymentDescriptor) -> Box<dyn Actor> {
+        #[derive(Debug)]
         struct Nobody;
         impl Actor for Nobody {
             fn handle(

@@ -89,6 +89,7 @@ mod tests {
         }
     }
 
+    #[derive(Debug)]
     struct Ending(Result<(), &'static str>);
 
     impl Actor for Ending {
