@@ -61,6 +61,8 @@ struct Encoder {
     output: usize,
     subpartitions: u32,
     records: u64,
+    /// Of a record that is read back.
+    probed: Vec<u8>,
 }
 
 /// So many records, and then fewer and fewer, are read back to see that reading takes what writing made.
@@ -69,7 +71,7 @@ const PROBED: u64 = 64;
 impl Encoder {
     fn new(context: &OperatorContext, output: usize) -> Self {
         let subpartitions = context.task().subpartitions(output).max(1);
-        Self { context: context.clone(), output, subpartitions, records: 0 }
+        Self { context: context.clone(), output, subpartitions, records: 0, probed: Vec::new() }
     }
 
     fn emit<T: Record>(&mut self, record: &T, subpartition: u32) -> Result<(), BodyError> {
@@ -98,10 +100,10 @@ impl Encoder {
 
     /// Records lie one behind the other, so what reads one in another length than it was written in
     /// makes something else of all that follow.
-    fn probe<T: Record>(&self, record: &T) -> Result<(), BodyError> {
-        let mut bytes = Vec::new();
-        let written = append(record, &mut bytes).map_err(|error| self.cannot_encode::<T>(&error))?;
-        let read = match postcard::take_from_bytes::<T>(&bytes) {
+    fn probe<T: Record>(&mut self, record: &T) -> Result<(), BodyError> {
+        encode(record, &mut self.probed).map_err(|error| self.cannot_encode::<T>(&error))?;
+        let written = self.probed.len();
+        let read = match postcard::take_from_bytes::<T>(&self.probed) {
             Ok((_, [])) => return Ok(()),
             Ok((_, rest)) => format!("only {} of them are read", written - rest.len()),
             Err(error) => format!("they cannot be read: {error}"),

@@ -57,6 +57,9 @@ enum Target {
     Service(Push),
 }
 
+/// Of a buffer when its first record comes. It need not grow from nothing, and most of a wide exchange stay small.
+const FIRST_BYTES: usize = 512;
+
 /// What a shuffle service was sent.
 #[derive(Debug)]
 struct Push {
@@ -101,6 +104,9 @@ impl Outputs {
     pub fn emit<R>(&mut self, output: usize, subpartition: u32, write: impl FnOnce(&mut Vec<u8>) -> R) -> R {
         let partition = &mut self.partitions[output];
         let buffer = &mut partition.current[subpartition as usize];
+        if buffer.capacity() == 0 {
+            buffer.reserve(FIRST_BYTES.min(self.segment_size));
+        }
         let result = write(buffer);
         if buffer.len() >= self.segment_size {
             partition.seal(subpartition);

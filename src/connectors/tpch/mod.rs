@@ -121,8 +121,7 @@ impl<T: TpchTable> Source for TpchSource<T> {
         if part == 0 || part > parts {
             return Err(format!("there is no part {part} of {parts} of {}", T::NAME).into());
         }
-        let text = Text::new();
-        for row in T::rows(self.piece(part), &text) {
+        for row in T::rows(self.piece(part), Text::standard()) {
             out.collect(row).await;
         }
         Ok(())

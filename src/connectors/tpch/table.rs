@@ -1,5 +1,7 @@
 //! What the tables have in common.
 
+use std::sync::LazyLock;
+
 use tpchgen::distribution::Distributions;
 use tpchgen::text::TextPool;
 
@@ -38,8 +40,10 @@ impl Text {
     /// than any comment: that has at most 198 bytes.
     const POOL_BYTES: i32 = 4 << 10;
 
-    pub fn new() -> Self {
-        Self::with_pool(Self::POOL_BYTES)
+    /// As every source reads it. It is the same for all, and making it costs more than a small part of a table.
+    pub fn standard() -> &'static Self {
+        static STANDARD: LazyLock<Text> = LazyLock::new(|| Text::with_pool(Text::POOL_BYTES));
+        &STANDARD
     }
 
     pub fn with_pool(bytes: i32) -> Self {

@@ -16,11 +16,11 @@ fn rows<T: Table>(source: TpchSource<T>, part: u32, text: &Text) -> Vec<T> {
 }
 
 fn whole<T: Table>(scale_factor: f64) -> Vec<T> {
-    rows(TpchSource::new(scale_factor, 1), 1, &Text::new())
+    rows(TpchSource::new(scale_factor, 1), 1, Text::standard())
 }
 
 fn first_row_of_scale_factor_1<T: Table>() -> T {
-    T::rows(TpchSource::<T>::new(1.0, 100).piece(1), &Text::new()).next().unwrap()
+    T::rows(TpchSource::<T>::new(1.0, 100).piece(1), Text::standard()).next().unwrap()
 }
 
 /// The rows that every listing of dbgen's output begins with.
@@ -109,8 +109,8 @@ fn the_tables_have_the_sizes_of_the_specification() {
 fn the_parts_of_a_table_are_the_table() {
     fn check<T: Table>() {
         let source = TpchSource::<T>::new(0.001, 7);
-        let text = Text::new();
-        let parts: Vec<T> = source.splits().into_iter().flat_map(|part| rows(source, part, &text)).collect();
+        let text = Text::standard();
+        let parts: Vec<T> = source.splits().into_iter().flat_map(|part| rows(source, part, text)).collect();
         assert_eq!(parts, whole(0.001), "{}", T::NAME);
     }
     check::<Region>();
@@ -142,7 +142,7 @@ fn no_column_depends_on_the_size_of_the_text_pool() {
     fn check<T: Table>(scale_factor: f64) {
         let source = TpchSource::<T>::new(scale_factor, 3);
         let part = source.part_count().min(2);
-        let small = rows(source, part, &Text::new());
+        let small = rows(source, part, Text::standard());
         for bytes in [1 << 20, 300] {
             assert_eq!(rows(source, part, &Text::with_pool(bytes)), small, "{} of {bytes}", T::NAME);
         }
@@ -187,6 +187,6 @@ fn the_columns_are_those_of_the_default_generator() {
 fn the_smallest_table_and_more_parts_than_orders_have_rows() {
     for parts in [1, 10_000] {
         let source = TpchLineItemSource::new(TpchLineItemSource::MIN_SCALE_FACTOR, parts);
-        assert!(!rows(source, parts, &Text::new()).is_empty());
+        assert!(!rows(source, parts, Text::standard()).is_empty());
     }
 }
