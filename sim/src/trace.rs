@@ -159,12 +159,32 @@ pub struct RunDetail {
     pub chain: Vec<u64>,
     /// Each delivered event as text.
     pub text: Vec<String>,
+    /// With the text: how long the trace was when each event was delivered.
+    pub starts: Vec<usize>,
     /// Each delivered message.
     pub messages: Vec<Delivered>,
     pub points: Vec<FoundPoint>,
     pub profile: Profile,
     /// What every process looks like where the run was cut.
     pub states: Vec<ProcessStates>,
+    /// What the run took from the allocator. Nothing, if the program does not count it.
+    pub allocated: Allocated,
+}
+
+impl RunDetail {
+    /// The number, from 1, of the delivered event during or behind which this event of the trace happened: what
+    /// `replay --until` takes. It needs the text.
+    pub fn delivered_at(&self, trace_event: usize) -> u64 {
+        self.starts.partition_point(|&start| start <= trace_event) as u64
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Allocated {
+    /// Allocations, with those that grow or shrink an earlier one.
+    pub count: u64,
+    /// All of them added up, whatever was freed meanwhile.
+    pub bytes: u64,
 }
 
 /// A message as it reached its actor.

@@ -23,6 +23,7 @@ mod bench;
 mod bisect;
 mod determinism;
 mod explore;
+mod memory;
 mod out;
 mod points;
 mod replay;
@@ -62,11 +63,7 @@ enum Command {
     /// Run seeds twice in different processes and compare every event.
     Determinism(determinism::DeterminismArgs),
     /// Measure runs that crash the JobManager and recover.
-    Bench {
-        file: PathBuf,
-        #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
-        seconds: u64,
-    },
+    Bench(bench::BenchArgs),
     /// Print the grammar of scenario files as a JSON schema, for editors.
     Schema {
         /// As the page of the documentation instead.
@@ -153,7 +150,7 @@ pub fn main() -> ExitCode {
         Command::Merge(args) => search::run_merge(&args),
         Command::Bisect(args) => bisect::run(&args, &program),
         Command::Determinism(args) => determinism::determinism(&args, &program),
-        Command::Bench { file, seconds } => bench::bench(&file, seconds, &program),
+        Command::Bench(args) => bench::bench(&args, &program),
         Command::Schema { page } => schema(page),
         Command::Generate(args) => swarm::print(&args, &program),
         Command::Swarm(args) => swarm::run(&args, &program),

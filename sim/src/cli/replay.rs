@@ -9,6 +9,7 @@ use revenant::api::Program;
 
 use super::out::{self, say};
 use super::{CliResult, load, options};
+use crate::explore::for_shell;
 use crate::failure::Failure;
 use crate::oracle::Judge;
 use crate::story;
@@ -40,7 +41,7 @@ pub fn run(args: &ReplayArgs, program: &Arc<Program>) -> CliResult {
     let mut options = options();
     options.keep_messages = args.log;
     options.until = args.until;
-    options.keep_text = args.until.is_some();
+    options.keep_text = true;
     let outcome = crate::run::run(&scenario, program, &options);
     if args.log {
         out::write(format_args!("{}\n", story::story(&outcome)))?;
@@ -59,6 +60,11 @@ pub fn run(args: &ReplayArgs, program: &Arc<Program>) -> CliResult {
     };
     let found = Failure::of(&outcome, &violation);
     say!("BROKEN: {violation}");
+    let until = outcome.detail.delivered_at(violation.event);
+    say!(
+        "to see what every actor then knew: cargo sim replay {} --until {until}",
+        for_shell(&file.to_string())
+    );
     if found == *expected {
         say!("the same run, bit for bit: hash {}", found.hash);
         return Ok(ExitCode::SUCCESS);

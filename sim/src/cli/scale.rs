@@ -13,6 +13,7 @@ use revenant::ids::ProcessId;
 use revenant::message::JobStatus;
 use revenant::note::Note;
 
+use super::memory::kilobytes;
 use super::out::say;
 use super::{CliResult, options};
 use crate::oracle::Judge;
@@ -82,7 +83,7 @@ pub fn measure(args: &MeasureArgs, program: &Arc<Program>) -> CliResult {
     let begin = Instant::now();
     let outcome = run(&scenario, program, &crate::run::RunOptions { profile: true, ..options() });
     let took = begin.elapsed();
-    let peak = peak_kilobytes();
+    let peak = kilobytes("VmHWM").unwrap_or(0);
     let verdict = Judge::new(&scenario, program)?.judge(&outcome);
     let verdict = verdict.map_err(|violation| format!("{} subtasks: {violation}", args.subtasks))?;
     let mut figures = figures(&outcome);
@@ -129,13 +130,6 @@ fn figures(outcome: &RunOutcome) -> Figures {
 
 fn micros(duration: Duration) -> u64 {
     duration.as_micros() as u64
-}
-
-/// The most memory that this process had, in kilobytes; 0 where the system does not say.
-fn peak_kilobytes() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    line.and_then(|line| line.trim().split(' ').next()?.parse().ok()).unwrap_or(0)
 }
 
 pub fn scale(args: &ScaleArgs) -> CliResult {

@@ -1,5 +1,6 @@
 //! `cargo sim explore --budget`, a search for a given time, and `cargo sim merge`, which adds its parts up.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -9,13 +10,15 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use clap::Args;
+use indicatif::ProgressBar;
 use revenant::api::Program;
+use revenant::probe::Probe;
 use signal_hook::consts::SIGINT;
 use signal_hook::flag;
 
 use super::out::{self, Stop, say};
 use super::{CliResult, FailuresArgs};
-use crate::explore::{available_threads, bar, bug_name, for_shell};
+use crate::explore::{available_threads, bug_name, for_shell, search_bar};
 use crate::failure::put;
 use crate::scenario::{Scenario, Span};
 use crate::search::{
@@ -79,7 +82,7 @@ pub fn run(
         write(path, "")?;
     }
     let stop = stop_on_interrupt()?;
-    let bar = bar(0);
+    let progress = Progress::begin(budget);
     let limits = Limits {
         budget,
         threads: threads.unwrap_or_else(available_threads),
@@ -90,10 +93,7 @@ pub fn run(
     };
     let cases: Mutex<Vec<CaseLine>> = Mutex::default();
     let told = |done: &Done| {
-        bar.inc(1);
-        if let Outcome::Failed { .. } = done.outcome {
-            bar.set_message("FAILURES");
-        }
+        progress.add(done);
         let line = Line::case(done);
         if let Some(lines) = &lines {
             lines.add(&line);
@@ -103,7 +103,7 @@ pub fn run(
         }
     };
     let report = search(scenario, program, &limits, told)?;
-    bar.finish_and_clear();
+    progress.end();
     if let Some(lines) = lines {
         lines.add(&Line::end(&report));
         lines.end()?;
@@ -180,6 +180,62 @@ fn stop_on_interrupt() -> Result<Arc<AtomicBool>, String> {
     Ok(stop)
 }
 
+/// What is said while a search goes on.
+struct Progress {
+    bar: ProgressBar,
+    so_far: Mutex<SoFar>,
+}
+
+#[derive(Default)]
+struct SoFar {
+    runs: u64,
+    failures: u64,
+    probes: BTreeSet<Probe>,
+    /// Of each strategy: cases run, and known.
+    strategies: BTreeMap<Kind, (u64, u64)>,
+}
+
+impl Progress {
+    fn begin(budget: Duration) -> Self {
+        let bar = search_bar(budget);
+        bar.enable_steady_tick(Duration::from_secs(1));
+        Self { bar, so_far: Mutex::default() }
+    }
+
+    fn add(&self, done: &Done) {
+        let mut so_far = self.so_far.lock().expect("nobody panics with it");
+        so_far.runs += 1;
+        so_far.failures += u64::from(matches!(done.outcome, Outcome::Failed { .. }));
+        so_far.probes.extend(done.probes.keys());
+        let (run, known) = so_far.strategies.entry(done.kind).or_default();
+        (*run, *known) = (*run + 1, done.known);
+        let elapsed = self.bar.elapsed();
+        self.bar.set_position(elapsed.as_secs());
+        self.bar.set_message(so_far.said(elapsed));
+    }
+
+    fn end(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+impl SoFar {
+    fn said(&self, elapsed: Duration) -> String {
+        let speed = self.runs as f64 / elapsed.as_secs_f64().max(1e-3);
+        let states: u64 = self.strategies.values().map(|(_, known)| known).sum();
+        let each =
+            self.strategies.iter().map(|(kind, (run, known))| format!("{} {run}/{known}", kind.name()));
+        format!(
+            "{} failures, {} runs, {speed:.0}/s, {states} distinct states ({}), {}/{} rare branches",
+            self.failures,
+            self.runs,
+            each.collect::<Vec<_>>().join(", "),
+            self.probes.len(),
+            Probe::ALL.len()
+        )
+    }
+}
+
 /// A file to which lines are added from many threads, each whole.
 struct Lines {
     path: PathBuf,
@@ -214,6 +270,28 @@ impl Lines {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn progress_says_what_is_done_and_known() {
+        let progress = Progress::begin(Duration::from_mins(1));
+        let done = |number, outcome, probes: &[Probe]| Done {
+            kind: Kind::Twice,
+            number,
+            known: 70,
+            class: String::new(),
+            outcome,
+            probes: probes.iter().map(|&probe| (probe, 1)).collect(),
+            took: Duration::ZERO,
+        };
+        progress.add(&done(0, Outcome::Passed, &Probe::ALL[..2]));
+        progress.add(&done(1, Outcome::Vacuous, &Probe::ALL[1..3]));
+        let said = progress.so_far.into_inner().unwrap().said(Duration::from_secs(2));
+        let all = Probe::ALL.len();
+        assert_eq!(
+            said,
+            format!("0 failures, 2 runs, 1/s, 70 distinct states (twice 2/70), 3/{all} rare branches")
+        );
+    }
 
     #[test]
     fn parts_are_counted_from_one() {

@@ -29,7 +29,7 @@ mod survey;
 
 pub use blow::Blow;
 pub use pool::{available_threads, map, map_while};
-pub(crate) use progress::bar;
+pub(crate) use progress::{bar, search_bar};
 pub use report::{Classes, Failure, Report, Spread};
 use survey::{Finding, Surveyed};
 

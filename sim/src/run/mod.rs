@@ -19,7 +19,7 @@ use crate::agenda::{Agenda, Due, Entry};
 use crate::disk::Disks;
 use crate::network::Network;
 use crate::scenario::{Scenario, Trigger};
-use crate::trace::{RunEnd, RunOutcome};
+use crate::trace::{Allocated, RunEnd, RunOutcome};
 
 mod crash;
 mod disturb;
@@ -118,7 +118,15 @@ pub fn run(scenario: &Scenario, program: &Arc<Program>, options: &RunOptions) ->
     })
 }
 
+/// With what it allocates, on the thread that is its own.
 fn run_here(scenario: &Scenario, program: &Arc<Program>, options: &RunOptions) -> RunOutcome {
+    let (mut outcome, allocated) = densa_alloc::measure(|| simulate(scenario, program, options));
+    outcome.detail.allocated =
+        Allocated { count: allocated.allocs + allocated.reallocs, bytes: allocated.bytes_allocated };
+    outcome
+}
+
+fn simulate(scenario: &Scenario, program: &Arc<Program>, options: &RunOptions) -> RunOutcome {
     let runtime = Runtime::with_seed_and_config(scenario.schedule.seed, madsim::Config::default());
     runtime.add_simulator::<Agenda>();
     runtime.add_simulator::<Network>();

@@ -67,6 +67,7 @@ impl Record {
             self.detail.chain.push(self.hash);
         }
         if self.keep_text {
+            self.detail.starts.push(self.trace.len());
             self.detail.text.push(format!("{time} {process}/{incarnation}:{actor} {event:?}"));
         }
         if self.keep_messages

@@ -82,7 +82,7 @@ impl Line {
     }
 
     pub fn case(done: &Done) -> Self {
-        let Done { kind, number, class, outcome, took, probes: _ } = done;
+        let Done { kind, number, class, outcome, took, probes: _, known: _ } = done;
         let (outcome, failure) = match outcome {
             Outcome::Passed => ("passed", None),
             Outcome::Vacuous => ("vacuous", None),
@@ -242,6 +242,7 @@ mod tests {
         Done {
             kind: Kind::Once,
             number,
+            known: 2,
             class: "job-manager before SubmitTask".to_owned(),
             outcome,
             probes: BTreeMap::new(),

@@ -15,9 +15,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::explore::map_while;
 use crate::failure::{Failure, Folder};
-use crate::oracle::Judge;
+use crate::oracle::{Judge, Violation};
 use crate::run::{RunOptions, run};
 use crate::scenario::Scenario;
+use crate::trace::RunOutcome;
 
 mod junit;
 mod lines;
@@ -133,12 +134,28 @@ pub enum Outcome {
     },
 }
 
+impl Outcome {
+    /// Keeps the run before anything else happens to it.
+    fn failed(
+        case: &Scenario,
+        outcome: &RunOutcome,
+        violation: &Violation,
+        failures: Option<&Folder>,
+    ) -> Result<Self, String> {
+        let failure = Failure::of(outcome, violation);
+        let kept = failures.map(|folder| folder.keep(&case.failing(failure.clone()))).transpose()?;
+        Ok(Self::Failed { message: violation.to_string(), failure, kept })
+    }
+}
+
 /// A case that was run.
 #[derive(Debug)]
 pub struct Done {
     pub kind: Kind,
     /// Among those of its strategy, from 0.
     pub number: u64,
+    /// How many different cases the strategy knew of when this one was run.
+    pub known: u64,
     pub class: String,
     pub outcome: Outcome,
     /// How often rare branches of the engine were taken.
@@ -149,7 +166,8 @@ pub struct Done {
 /// Searches. `told` hears of each case that was run.
 ///
 /// # Errors
-/// If the scenario does not keep all promises without faults, or a failing run cannot be kept.
+/// If the scenario does not end as it expects without further faults, or a failing run cannot be kept. If it breaks
+/// a promise without them, that is all that is found.
 pub fn search(
     scenario: &Scenario,
     program: &Arc<Program>,
@@ -159,9 +177,15 @@ pub fn search(
     let begin = Instant::now();
     let ground = Ground { scenario, program, threads: limits.threads };
     let judge = Judge::new(scenario, program)?;
-    calm(&ground, &judge)?;
+    let calm = calm(&ground, &judge, limits.failures)?;
     let go_on = || begin.elapsed() < limits.budget && !limits.stop.load(Ordering::Relaxed);
     let mut report = Report { threads: limits.threads, ..Report::default() };
+    if let Some(broken) = calm {
+        told(&broken);
+        report.add(broken, begin.elapsed());
+        report.took = begin.elapsed();
+        return Ok(report);
+    }
     let mut kinds: Vec<Kind> = limits.strategies.to_vec();
     kinds.sort_unstable();
     kinds.dedup();
@@ -184,6 +208,7 @@ pub fn search(
         let (part, parts) = limits.shard;
         let first = share.cases;
         share.cases += cases.len() as u64;
+        let known = share.cases + strategy.left().unwrap_or_default();
         let mine: Vec<(u64, Case)> =
             (first..).zip(cases).filter(|(number, _)| number % parts == part).collect();
         let unkept = AtomicBool::new(false);
@@ -195,7 +220,7 @@ pub fn search(
                 let (number, case) = &mine[index];
                 let (outcome, probes) = one(&case.scenario, scenario, program, &judge, limits.failures)?;
                 let (number, class) = (*number, case.class.clone());
-                Ok(Done { kind, number, class, outcome, probes, took: since.elapsed() })
+                Ok(Done { kind, number, known, class, outcome, probes, took: since.elapsed() })
             },
             |done| match done {
                 Ok(done) => told(done),
@@ -227,11 +252,15 @@ pub fn search(
     Ok(report)
 }
 
-/// The scenario itself must be good, or every case would show the same.
-fn calm(ground: &Ground<'_>, judge: &Judge) -> Result<(), String> {
+/// The scenario itself, without further faults. If it breaks a promise then every case would show the same.
+fn calm(ground: &Ground<'_>, judge: &Judge, failures: Option<&Folder>) -> Result<Option<Done>, String> {
+    let since = Instant::now();
     let outcome = run(ground.scenario, ground.program, &RunOptions::default());
     if let Err(violation) = judge.judge(&outcome) {
-        return Err(format!("the scenario breaks a promise without further faults: {violation}"));
+        let outcome = Outcome::failed(ground.scenario, &outcome, &violation, failures)?;
+        let class = "without further faults".to_owned();
+        let (kind, probes) = (Kind::Once, BTreeMap::new());
+        return Ok(Some(Done { kind, number: 0, known: 1, class, outcome, probes, took: since.elapsed() }));
     }
     if !ground.scenario.expect.is_met(&outcome.ended) {
         return Err(format!(
@@ -240,7 +269,7 @@ fn calm(ground: &Ground<'_>, judge: &Judge) -> Result<(), String> {
             ground.scenario.expect.outcome
         ));
     }
-    Ok(())
+    Ok(None)
 }
 
 fn one(
@@ -263,7 +292,5 @@ fn one(
         Judge::new(case, program)?.judge(&outcome)
     };
     let Err(violation) = judged else { return Ok((Outcome::Passed, outcome.probes)) };
-    let failure = Failure::of(&outcome, &violation);
-    let kept = failures.map(|folder| folder.keep(&case.failing(failure.clone()))).transpose()?;
-    Ok((Outcome::Failed { message: violation.to_string(), failure, kept }, outcome.probes))
+    Ok((Outcome::failed(case, &outcome, &violation, failures)?, outcome.probes))
 }

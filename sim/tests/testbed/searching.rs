@@ -88,3 +88,13 @@ fn a_scenario_that_is_broken_without_more_faults_is_refused() {
     let error = search(&stuck, &program(), &limits(&Kind::ALL, &stop), |_| ()).unwrap_err();
     assert!(error.contains("without further faults"), "{error}");
 }
+
+#[test]
+fn a_promise_that_is_broken_without_more_faults_is_all_that_is_found() {
+    let stop = AtomicBool::new(false);
+    let mut bugged = scenario(LINEITEM);
+    bugged.planted_bug = Some(PlantedBug::ReleaseTooEarly);
+    let report = searched(&bugged, &limits(&Kind::ALL, &stop), |_| ());
+    let [found] = report.failures.as_slice() else { panic!("{report}") };
+    assert_eq!((found.oracle.as_str(), found.runs, report.why_idle()), ("S11", 1, None));
+}
