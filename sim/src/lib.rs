@@ -14,6 +14,7 @@ pub mod clock;
 pub mod digest;
 pub mod disk;
 pub mod draw;
+pub mod dump;
 pub mod explore;
 pub mod failure;
 pub mod generate;

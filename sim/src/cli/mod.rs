@@ -135,6 +135,9 @@ struct RunArgs {
     /// Log to standard error (RUST_LOG says more).
     #[arg(long)]
     log: bool,
+    /// Print the job event log, too: every file that was written, and its records.
+    #[arg(long)]
+    events: bool,
 }
 
 /// Runs the command line of this process.

@@ -9,6 +9,7 @@ use revenant::api::Program;
 
 use super::out::{self, say};
 use super::{CliResult, load, options};
+use crate::dump::dump;
 use crate::explore::for_shell;
 use crate::failure::Failure;
 use crate::oracle::Judge;
@@ -22,6 +23,9 @@ pub struct ReplayArgs {
     /// Print what happened, line by line, with the messages that carry the protocol.
     #[arg(long)]
     log: bool,
+    /// Print the job event log, too: every file that was written, and its records.
+    #[arg(long)]
+    events: bool,
     /// Stop after so many events and print what every actor then knows. Reports and `points` say of what happened
     /// which event it was.
     #[arg(long, value_name = "EVENT", value_parser = clap::value_parser!(u64).range(1..))]
@@ -45,6 +49,9 @@ pub fn run(args: &ReplayArgs, program: &Arc<Program>) -> CliResult {
     let outcome = crate::run::run(&scenario, program, &options);
     if args.log {
         out::write(format_args!("{}\n", story::story(&outcome)))?;
+    }
+    if args.events {
+        say!("{}", dump(&outcome));
     }
     if let Some(until) = args.until {
         return stopped(until, &outcome);

@@ -11,6 +11,7 @@ use revenant::note::Note;
 use super::out::{Stop, say};
 use super::{BlowArgs, CliResult, RunArgs, load, options};
 use crate::digest::output_digest;
+use crate::dump::dump;
 use crate::explore::Blow;
 use crate::oracle::{Judge, Verdict};
 use crate::point::CrashPoint;
@@ -56,6 +57,9 @@ pub fn run(args: &RunArgs, program: &Arc<Program>) -> CliResult {
         )));
     }
     tell(&scenario, &outcome, program)?;
+    if args.events {
+        say!("\n{}", dump(&outcome));
+    }
     judge(&scenario, &outcome, program)
 }
 

@@ -15,7 +15,8 @@ use crate::trace::{TraceEvent, TraceKind};
 
 mod file;
 
-use file::{Broken, FileId, LogRecord, OpenFile, file_of};
+pub use file::file_of;
+use file::{Broken, FileId, LogRecord, OpenFile};
 
 /// Ranges of each subtask and input edge.
 pub type Inputs = Vec<Vec<(IndexRange, IndexRange)>>;

@@ -62,6 +62,7 @@ mod witness;
 
 pub use durable::{FinishClass, Finishes};
 pub use history::{History, Patience};
+pub(crate) use log::file_of;
 pub use registry::page;
 
 /// A broken promise.

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use revenant::planted::PlantedBug;
+use revenant_sim::dump::dump;
 use revenant_sim::explore::{ExploreOptions, explore};
 use revenant_sim::run::{RunOptions, run};
 use revenant_sim::scenario::{Fault, Scenario};
@@ -34,6 +35,14 @@ fn the_story_of_a_crash_and_recovery() {
     let outcome = run(&scenario, &program(), &options);
     assert!(outcome.vacuous.is_empty());
     insta::assert_snapshot!(story(&outcome));
+}
+
+#[test]
+fn the_job_event_log_of_a_crash_and_recovery() {
+    let mut scenario = small_lineitem();
+    let point = "job-manager/1:job_event.append#5.before".parse().expect("it is a crash point");
+    scenario.faults.push(Fault::crash_at(point, false));
+    insta::assert_snapshot!(dump(&run(&scenario, &program(), &RunOptions::default())));
 }
 
 /// The report without its speed, which differs from one exploration to the next.
