@@ -57,6 +57,9 @@ impl Shared {
 /// The actors live in the process's task, which is dropped when the run is over.
 impl Drop for Process {
     fn drop(&mut self) {
+        if self.shared.options.until.is_none() {
+            return;
+        }
         let mut world = self.shared.world();
         let Some(states) = &mut world.states else { return };
         let all = self.actors.iter().map(|(&id, slot)| (id, format!("{:#?}", slot.actor)));
