@@ -116,7 +116,7 @@ pub fn check(image: &CrashImage) -> Recovered {
     } else {
         let found: Vec<&JobEvent> = found.events.iter().collect();
         let allowed = if image.is_crash { since_durable(&lives) } else { ever(&lives) };
-        assert!(allowed.contains(&found), "{found:?}\nis none of\n{allowed:#?}");
+        assert!(allowed.contains(&found), "{found:?}\nis none of\n{allowed:#?}\nin\n{image:?}");
     }
 
     let more = next.write(&Step::Reset, false);

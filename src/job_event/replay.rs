@@ -105,13 +105,19 @@ fn check_chain(chain: &[&ReadFile<'_>]) -> Result<(), String> {
             return Err(format!("{} at offset {offset}: torn, though {} follows it", file.path, next.path));
         }
         file.check()?;
-        if let (Some(last), Some(first)) = (file.contents.records.last(), next.contents.records.first())
-            && last.1.sequence.checked_add(1) != Some(first.1.sequence)
+    }
+    // A file that lost all of its records is not there for this.
+    let mut before: Option<u64> = None;
+    for file in chain {
+        let records = &file.contents.records;
+        let (Some((offset, first)), Some((_, last))) = (records.first(), records.last()) else { continue };
+        if let Some(before) = before
+            && before.checked_add(1) != Some(first.sequence)
         {
-            let (path, offset) = (next.path, first.0);
-            let (last, found) = (last.1.sequence, first.1.sequence);
-            return Err(format!("{path} at offset {offset}: record {found} behind record {last}"));
+            let (path, found) = (file.path, first.sequence);
+            return Err(format!("{path} at offset {offset}: record {found} behind record {before}"));
         }
+        before = Some(last.sequence);
     }
     chain.last().map_or(Ok(()), |last| last.check())
 }

@@ -162,6 +162,12 @@ fn a_missing_file_and_a_missing_record_are_damage() {
     let third = file(1, 3, &[event(12)]);
     damaged(&[(1, 0, &first), (1, 2, &third)], "1.0 is followed by 1.2: file 1 is missing");
     damaged(&[(1, 0, &first), (1, 1, &third)], "1.1 at offset 12: record 3 behind record 1");
+    for empty in [&[][..], &file(1, 2, &[])] {
+        damaged(
+            &[(1, 0, &first), (1, 1, empty), (1, 2, &third)],
+            "1.2 at offset 12: record 3 behind record 1",
+        );
+    }
 }
 
 #[test]
