@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::oracle::Violation;
 use crate::scenario::Scenario;
-use crate::trace::{RunOutcome, TraceKind};
+use crate::trace::{RunEnd, RunOutcome, TraceKind};
 
 mod folder;
 
@@ -18,7 +18,8 @@ pub use folder::{Folder, put};
 pub struct Failure {
     /// The oracle that caught it.
     pub oracle: String,
-    /// What happened at the event that broke the promise, or `end` if it was the end of the run.
+    /// What happened at the event that broke the promise. If it was the end of the run, how that was: `end` if the job
+    /// finished, or else as `Failed` or `Stuck`.
     pub place: String,
     /// Number of that event in the trace, from 0.
     pub event: u64,
@@ -50,10 +51,11 @@ impl Failure {
 
 /// The kind of the event, as `Recovered` or `Crashed`: what shrinking must keep.
 fn place(outcome: &RunOutcome, violation: &Violation) -> String {
-    let Some(event) = outcome.trace.get(violation.event) else { return "end".to_owned() };
-    let text = match &event.what {
-        TraceKind::Note(note) => format!("{note:?}"),
-        what => format!("{what:?}"),
+    let text = match (outcome.trace.get(violation.event).map(|event| &event.what), &outcome.ended) {
+        (Some(TraceKind::Note(note)), _) => format!("{note:?}"),
+        (Some(what), _) => format!("{what:?}"),
+        (None, RunEnd::Finished) => "end".to_owned(),
+        (None, ended) => format!("{ended:?}"),
     };
     text.chars().take_while(char::is_ascii_alphanumeric).collect()
 }
@@ -87,5 +89,9 @@ mod tests {
         assert_eq!(of(last).place, "end");
         let other = Failure { hash: "0".to_owned(), message: "other".to_owned(), event: 1, ..of(last) };
         assert!(of(last).is_like(&other) && !of(last).is_like(&of(last - 1)));
+        story.end(RunEnd::Failed { reason: "v0.1 failed".to_owned() });
+        let failed = with_history(&story, |history| history.outcome.clone());
+        let violation = Violation { oracle: "S7", at: failed.end, event: last, message: "wrong".to_owned() };
+        assert_eq!(Failure::of(&failed, &violation).place, "Failed");
     }
 }

@@ -1,10 +1,11 @@
 //! What the oracles of liveness and efficiency have to know of faults: when the last one was, whether one
 //! stands. Every family of faults has to be told here, and in [`super::missed`].
 
+use revenant::actor::Time;
 use revenant::ids::ProcessId;
 
 use crate::scenario::{ClockFaultKind, DiskFaultKind};
-use crate::trace::{TraceEvent, TraceKind};
+use crate::trace::{Touched, TraceEvent, TraceKind, What};
 
 /// Whether something goes wrong here, or is made good.
 pub fn disturbs(event: &TraceEvent) -> bool {
@@ -23,6 +24,17 @@ pub fn disturbs(event: &TraceEvent) -> bool {
             | TraceKind::Message(_)
             | TraceKind::ClockChanged { .. }
     )
+}
+
+/// When what goes wrong here is over by itself: a late message comes then.
+pub fn lasts_until(event: &TraceEvent) -> Time {
+    match event.what {
+        TraceKind::Message(Touched {
+            what: What::Delayed(by) | What::Slowed(by) | What::Overtaken(by) | What::Repeated(by),
+            ..
+        }) => event.time + by,
+        _ => event.time,
+    }
 }
 
 /// Whether a fault was never healed.

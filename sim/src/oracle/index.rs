@@ -63,6 +63,11 @@ struct Index<'a> {
 
 impl<'a> Index<'a> {
     fn event(&mut self, at: usize, event: &'a TraceEvent) {
+        // It may reach one that is going to lead before it knows it.
+        if matches!(event.what, TraceKind::CancelReached) {
+            self.history.cancels.push(at);
+            return;
+        }
         // One that hears late that it was elected may be replaced already.
         let is_elected = matches!(event.what, TraceKind::Note(Note::LeadershipAcquired { token })
             if self.history.leaders.last().is_none_or(|leader| leader.token < token));
@@ -78,7 +83,6 @@ impl<'a> Index<'a> {
         }
         match &event.what {
             TraceKind::Note(note) => self.note(at, event, note),
-            TraceKind::CancelReached => self.history.cancels.push(at),
             TraceKind::Crashed { .. } | TraceKind::Exited { .. } => match event.process {
                 ProcessId::JobManager(_) => {
                     if matches!(event.what, TraceKind::Crashed { .. }) {

@@ -1,5 +1,5 @@
 //! L1: the run ends by itself, with the job finished, or cancelled if somebody asked for it, and in
-//! time: within a bound after the last fault or heal.
+//! time: within a bound after the last fault or heal, or after the latest message came that a fault made late.
 //!
 //! The bound follows from the scenario. From a state in which everything works again, what the job may
 //! have to wait for, one after the other, is [`Patience::waits`](super::Patience). Besides it runs: at most all of it
@@ -17,7 +17,7 @@ use revenant::actor::Time;
 use revenant::ids::ProcessId;
 use revenant::note::Note;
 
-use super::disturbance::{disturbs, is_down, stands};
+use super::disturbance::{disturbs, is_down, lasts_until, stands};
 use super::{History, Violation};
 use crate::scenario::Profile;
 use crate::trace::{RunEnd, RunOutcome, TraceKind};
@@ -76,17 +76,20 @@ pub fn since_last_fault(outcome: &RunOutcome) -> Option<(usize, Duration)> {
         .iter()
         .rev()
         .find(|event| event.process == ProcessId::Client && matches!(event.what, TraceKind::Exited { .. }))?;
-    let last = trace.iter().rposition(|event| event.time <= end.time && disturbs(event))?;
-    (!stands(trace)).then(|| (last, end.time.since(trace[last].time)))
+    let faults = || trace.iter().enumerate().filter(|(_, event)| event.time <= end.time && disturbs(event));
+    let (last, _) = faults().last()?;
+    let over = faults().map(|(_, event)| lasts_until(event)).max()?;
+    (!stands(trace)).then(|| (last, end.time.max(over).since(over)))
 }
 
 #[cfg(test)]
 mod tests {
-    use revenant::ids::{ActorId, ProcessId};
+    use revenant::ids::{ActorId, Address, ProcessId};
 
     use super::*;
     use crate::oracle::Patience;
     use crate::oracle::testing::{Story, attempt, caught, passes};
+    use crate::trace::{Touched, What};
 
     #[test]
     fn only_a_finished_run_is_good() {
@@ -110,6 +113,9 @@ mod tests {
         }
         story.end(RunEnd::Canceled);
         caught(check, &story, "nobody had asked for it");
+        let mut early = story.clone();
+        early.happens(ProcessId::JobManager(2), TraceKind::CancelReached);
+        passes(check, &early);
         story.cancel();
         passes(check, &story);
     }
@@ -136,6 +142,19 @@ mod tests {
         passes(check, &ends_after(100, &fault));
         caught(check, &ends_after(130, &fault), "the job ended 130");
         passes(check, &ends_after(130, &[]));
+    }
+
+    #[test]
+    fn the_last_fault_is_over_when_the_latest_message_has_come() {
+        let late = |by: u64| {
+            let (from, to) = (Address::MASTER, Address::worker(ProcessId::TaskManager(1)));
+            let what = What::Delayed(Duration::from_secs(by));
+            TraceKind::Message(Touched { kind: "SubmitTask", from, to, what })
+        };
+        let fault = TraceKind::FaultFired { fault: 0 };
+        passes(check, &ends_after(130, &[late(90), fault.clone()]));
+        passes(check, &ends_after(130, &[late(1000)]));
+        caught(check, &ends_after(130, &[late(1), fault]), "the job ended 129");
     }
 
     #[test]

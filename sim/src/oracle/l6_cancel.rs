@@ -20,9 +20,10 @@ pub fn check(history: &History) -> Result<(), Violation> {
 }
 
 fn judge(history: &History, at: usize) -> Result<(), Violation> {
-    let Some(leader) = history.leaders.iter().rev().find(|leader| leader.acquired <= at && at < leader.until)
-    else {
-        return Ok(()); // It does not lead yet.
+    let told = history.outcome.trace[at].process;
+    let leads = |leader: &&Leader| leader.process == told && leader.acquired <= at && at < leader.until;
+    let Some(leader) = history.leaders.iter().rev().find(leads) else {
+        return Ok(()); // It does not lead yet, or not any more.
     };
     let decided = [history.commit_decided, history.failure_decided];
     if history.is_complete(at) || decided.into_iter().flatten().any(|decided| decided < at) {
@@ -49,6 +50,8 @@ fn stays(history: &History, leader: &Leader) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use revenant::ids::ProcessId;
+
     use super::*;
     use crate::oracle::testing::{Story, attempt, caught, passes};
 
@@ -99,6 +102,14 @@ mod tests {
         story.cancel().run_sources().init_sinks();
         story.finish_sink(attempt(1, 0, 1, 1)).finish_sink(attempt(1, 1, 1, 1)).cancel();
         story.crash().cancel();
+        passes(check, &story);
+    }
+
+    #[test]
+    fn a_cancel_that_reaches_who_does_not_lead_binds_nobody() {
+        let mut story = Story::new();
+        story.run_sources().init_sinks().happens(ProcessId::JobManager(2), TraceKind::CancelReached);
+        story.deploy(attempt(1, 0, 1, 1)).end(RunEnd::Finished);
         passes(check, &story);
     }
 }

@@ -203,6 +203,14 @@ impl Log {
         self.broken.values().flatten().any(|broken| (from..until).contains(&broken.since))
     }
 
+    /// What a leader may have found that read the log between the trace indices `from` and `until`: what there was at
+    /// either, and before each byte that was spoilt in between.
+    pub fn states_between(&self, from: usize, until: usize) -> impl Iterator<Item = LogState<'_>> {
+        let spoilt = self.broken.values().flatten().map(|broken| broken.since);
+        let before = spoilt.filter(move |since| (from + 1..=until).contains(since)).map(|since| since - 1);
+        [from, until].into_iter().chain(before).map(|at| self.state(at, Bytes::Visible))
+    }
+
     /// Trace index from which a finish of this attempt was durable, in a record of its own or in a
     /// base.
     pub fn durable_finish(&self, attempt: ExecutionAttemptId) -> Option<usize> {
@@ -294,6 +302,19 @@ mod tests {
         assert_eq!(state(&story, Bytes::Visible), [attempt(0, 0, 1, 1), attempt(0, 1, 1, 1)]);
         story.sync(1);
         assert_eq!(state(&story, Bytes::Durable), [attempt(0, 0, 1, 1), attempt(0, 1, 1, 1)]);
+    }
+
+    #[test]
+    fn who_reads_while_a_byte_is_spoilt_may_have_found_it_before() {
+        let mut story = Story::new();
+        story.lead(1).log(1, finished(attempt(0, 0, 1, 1)));
+        let from = story.trace().len() - 1;
+        story.log(1, finished(attempt(0, 1, 1, 1))).corrupt(1, 3);
+        let until = story.trace().len() - 1;
+        let log = Log::read(story.trace());
+        let found: Vec<usize> = log.states_between(from, until).map(|state| state.finished.len()).collect();
+        assert_eq!(found, [1, 0, 2]);
+        assert_eq!(log.states_between(until, until).map(|state| state.finished.len()).max(), Some(0));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! [`super::disturbance`].
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use revenant::disk::Volume;
 use revenant::ids::ProcessId;
@@ -48,7 +49,7 @@ pub fn missed(history: &History, leader: &Leader, until: usize) -> Missed {
         return Missed::Everyone;
     }
     let mut missed = stood_still(trace, leader.acquired);
-    missed.extend(could_not_be_heard(trace, leader));
+    missed.extend(could_not_be_heard(trace, leader, history.patience.recovery));
     missed.extend(turned_away(history, trace, leader));
     for (at, event) in in_office() {
         let had_registered = || {
@@ -74,12 +75,14 @@ fn is_worker(process: ProcessId) -> bool {
     matches!(process, ProcessId::TaskManager(_) | ProcessId::ShuffleService(_))
 }
 
-/// Whether a fault ended the leadership, so that workers turn to the next leader, or the leader's clock jumped or
-/// was set right, so that its timeouts seem to have passed.
+/// Whether a fault ended the leadership, so that workers turn to the next leader, or the leader had stood still, or its
+/// clock jumped or was set right, so that its timeouts have passed, or seem to.
 fn leaves_the_leader(leader: &Leader, event: &TraceEvent) -> bool {
     match event.what {
         TraceKind::HaFault(_) => true,
-        TraceKind::ClockChanged { fault: Some(_), .. } => event.process == leader.process,
+        TraceKind::Resumed | TraceKind::ClockChanged { fault: Some(_), .. } => {
+            event.process == leader.process
+        }
         _ => false,
     }
 }
@@ -118,16 +121,19 @@ fn stood_still(trace: &[TraceEvent], from: usize) -> BTreeSet<ProcessId> {
 /// How a worker comes to a new leader, which it tries again only after a long pause.
 const INTRODUCTION: [&str; 4] =
     ["WatchLeader", "LeaderChanged", "RegisterTaskManager", "RegistrationSuccess"];
+/// The leader asks what a worker keeps, and asks again as long as it waits.
+const CLAIM: &[&str] = &["GetAndRetainPartitionWithMetrics", "PartitionReport"];
 /// What is said again soon, so that one loss does nothing: what a worker keeps, what it gives to readers, that
 /// it lives.
 const REPEATED: [&[&str]; 3] = [
-    &["GetAndRetainPartitionWithMetrics", "PartitionReport"],
+    CLAIM,
     &["OpenFetch", "Buffers", "AddCredit", "PartitionNotFound"],
     &["HeartbeatRequest", "HeartbeatResponse"],
 ];
 
-/// Workers of whom an introduction was lost, or two of what is said again, or that something late held up.
-fn could_not_be_heard(trace: &[TraceEvent], leader: &Leader) -> BTreeSet<ProcessId> {
+/// Workers of whom an introduction was lost, or two of what is said again, or that something late held up. A leader that
+/// waits for no time asks once.
+fn could_not_be_heard(trace: &[TraceEvent], leader: &Leader, waits: Duration) -> BTreeSet<ProcessId> {
     let mut unheard = BTreeSet::new();
     let Some(begin) = trace.get(leader.acquired) else { return unheard };
     let mut lost: BTreeMap<(usize, ProcessId), u32> = BTreeMap::new();
@@ -154,7 +160,8 @@ fn could_not_be_heard(trace: &[TraceEvent], leader: &Leader) -> BTreeSet<Process
                 *times += 1;
                 *times
             });
-            if is_late || is_lost && INTRODUCTION.contains(kind) || times > 1 {
+            let asked_once = is_lost && waits.is_zero() && CLAIM.contains(kind);
+            if is_late || is_lost && INTRODUCTION.contains(kind) || asked_once || times > 1 {
                 unheard.insert(worker);
             }
         }
@@ -164,13 +171,12 @@ fn could_not_be_heard(trace: &[TraceEvent], leader: &Leader) -> BTreeSet<Process
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use revenant::ids::{Address, FencingToken};
     use revenant::note::Note;
 
     use super::*;
     use crate::clock::Clock;
+    use crate::oracle::Patience;
     use crate::oracle::testing::{Story, with_history};
     use crate::scenario::{Action, HaFault};
 
@@ -218,6 +224,28 @@ mod tests {
         assert!(!heard(&[touched("Buffers", What::Dropped), touched("OpenFetch", What::Dropped)]));
         let beat = touched("HeartbeatResponse", What::Dropped);
         assert!(heard(std::slice::from_ref(&beat)) && !heard(&[beat.clone(), beat]));
+    }
+
+    #[test]
+    fn a_leader_that_does_not_wait_asks_once() {
+        let ask = touched("GetAndRetainPartitionWithMetrics", What::Dropped);
+        let mut story = Story::new();
+        story.start().crash().lead(2).happens(ProcessId::JOB_MANAGER, ask);
+        assert_eq!(missed_by_second(&story), only(&[]));
+        let missed = with_history(&story, |history| {
+            let patience = Patience { recovery: Duration::ZERO, ..history.patience };
+            let history = History::new(history.graph, history.shape, patience, history.outcome);
+            missed(&history, &history.leaders[1], history.outcome.trace.len())
+        });
+        assert_eq!(missed, only(&[WORKER]));
+    }
+
+    #[test]
+    fn all_may_be_missed_by_a_leader_that_stood_still() {
+        let pause = [TraceKind::Paused, TraceKind::Resumed];
+        let pause_of = |process: ProcessId| pause.clone().map(|event| (process, event));
+        assert_eq!(happened(&pause_of(ProcessId::JOB_MANAGER)), Missed::Everyone);
+        assert_eq!(happened(&pause_of(ProcessId::JobManager(2))), only(&[]));
     }
 
     #[test]

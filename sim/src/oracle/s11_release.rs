@@ -1,6 +1,6 @@
 //! S11: a partition is released only when it is not needed any more, whatever crashes next: the
 //! finishes of all subtasks that read it are durable, or the job's end is decided, or its producer's
-//! attempt does not count, or its TaskManager had been without a leader that claimed it for as long
+//! attempt does not count, or its leader had given its TaskManager up, or its TaskManager had been without a leader that claimed it for as long
 //! as the configuration lets it keep partitions. (Flink 1.20 releases on a finish that is only in memory.)
 //! Of a job that is not recovered no finish is durable: then it is enough that all readers finished.
 
@@ -8,7 +8,7 @@ use revenant::ids::{ExecutionVertexId, ProcessId, ResultPartitionId};
 use revenant::note::Note;
 
 use super::Violation;
-use super::history::{END, History, Leader, Released, reads};
+use super::history::{END, Held, History, Leader, Released, reads};
 use super::log::Bytes;
 use crate::trace::{Touched, TraceKind};
 
@@ -22,6 +22,7 @@ fn judge(history: &History, release: &Released) -> Result<(), Violation> {
     if decided.into_iter().flatten().any(|decided| decided < at)
         || lost_with_its_process(history, release)
         || unclaimed(history, release)
+        || given_up(history, release)
     {
         return Ok(());
     }
@@ -47,23 +48,38 @@ fn lost_with_its_process(history: &History, release: &Released) -> bool {
     })
 }
 
+/// The leader had given the TaskManager up, and does not count on what it holds any more: if it comes back, it comes too
+/// late and with nothing.
+fn given_up(history: &History, release: &Released) -> bool {
+    let is_held = |held: &&Held| {
+        (held.partition, held.process) == (release.partition, release.process) && held.until == release.at
+    };
+    let Some(held) = history.held.iter().find(is_held) else { return false };
+    history.outcome.trace[held.from..release.at].iter().enumerate().any(|(after, event)| {
+        matches!(&event.what, TraceKind::Note(Note::TaskManagerLost { process, .. }) if *process == release.process)
+            && !history.is_of_replaced(held.from + after)
+    })
+}
+
 /// The TaskManager lost its leader, and none claimed its partitions for as long as it keeps them: a claim
-/// comes with a registration, and may be under way.
+/// comes with a registration, and may be under way. It may have lost others since, who did not claim them either.
 fn unclaimed(history: &History, release: &Released) -> bool {
     let of_worker = |all: &'_ [(usize, ProcessId)]| -> Vec<usize> {
         let own = all.iter().filter(|(at, process)| *at < release.at && *process == release.process);
         own.map(|(at, _)| *at).collect()
     };
-    let Some(abandoned) = of_worker(&history.abandoned).into_iter().max() else { return false };
-    let registered = of_worker(&history.registered).into_iter().filter(|&at| {
-        let arrived = history.time(at) + history.patience.round_trip <= history.time(release.at);
-        arrived
-            && !died_with_its_leader(history, at)
-            && !claim_was_lost(history, release, abandoned)
-            && !was_under_way(history, at, release, abandoned)
-    });
-    history.waited(release.process, abandoned, release.at) >= history.patience.retention
-        && registered.max().is_none_or(|registered| registered < abandoned)
+    let registered = of_worker(&history.registered);
+    of_worker(&history.abandoned).into_iter().any(|abandoned| {
+        let counts = |at: usize| {
+            let arrived = history.time(at) + history.patience.round_trip <= history.time(release.at);
+            arrived
+                && !died_with_its_leader(history, at)
+                && !claim_was_lost(history, release, abandoned)
+                && !was_under_way(history, at, release, abandoned)
+        };
+        history.waited(release.process, abandoned, release.at) >= history.patience.retention
+            && !registered.iter().any(|&at| at >= abandoned && counts(at))
+    })
 }
 
 /// The moment before the last loss of a leader, if what that had sent may have arrived only now.
@@ -237,6 +253,20 @@ mod tests {
         story.note(Note::CommitDecided { decision: CommitDecision::default() });
         story.release(1, partition(attempt(0, 0, 1, 1)));
         passes(check, &story);
+    }
+
+    #[test]
+    fn what_a_worker_releases_that_was_given_up_is_lost_already_and_what_another_does_is_not() {
+        for (process, is_good) in [(ProcessId::TaskManager(1), true), (ProcessId::TaskManager(2), false)] {
+            let mut story = until_sinks();
+            let reason = "its heartbeat timed out".to_owned();
+            story.note(Note::TaskManagerLost { process, reason }).release(1, partition(attempt(0, 0, 1, 1)));
+            if is_good {
+                passes(check, &story);
+            } else {
+                caught(check, &story, "its reader v1.1 had not finished");
+            }
+        }
     }
 
     #[test]

@@ -4,7 +4,6 @@
 
 use revenant::note::Note;
 
-use super::log::Bytes;
 use super::{History, Violation};
 use crate::trace::TraceKind;
 
@@ -14,7 +13,7 @@ pub fn check(history: &History) -> Result<(), Violation> {
         let TraceKind::Note(Note::Recovered { kept, .. }) = &history.outcome.trace[at].what else { continue };
         // What was in the log when the leader came, or until it had read it; its own records tell nothing about
         // the past.
-        let found = [leader.acquired, leader.read].map(|at| history.log.state(at, Bytes::Visible));
+        let found: Vec<_> = history.log.states_between(leader.acquired, leader.read).collect();
         for attempt in kept {
             if found.iter().all(|state| state.finished.get(&attempt.subtask) != Some(attempt)) {
                 let message = format!("recovery kept {attempt} as finished, the log does not say that it is");

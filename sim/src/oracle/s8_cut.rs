@@ -4,7 +4,6 @@
 
 use revenant::note::Note;
 
-use super::log::Bytes;
 use super::{History, Violation};
 use crate::trace::TraceKind;
 
@@ -13,11 +12,10 @@ pub fn check(history: &History) -> Result<(), Violation> {
         let Some(at) = leader.recovered else { continue };
         let TraceKind::Note(Note::Recovered { kept, .. }) = &history.outcome.trace[at].what else { continue };
         // What was in the log when the leader came, or until it had read it.
-        let found = [leader.acquired, leader.read].map(|at| {
-            let mut state = history.log.state(at, Bytes::Visible);
+        let mut found: Vec<_> = history.log.states_between(leader.acquired, leader.read).collect();
+        for state in &mut found {
             state.reconcile(history.graph);
-            state
-        });
+        }
         for attempt in
             kept.iter().filter(|attempt| history.graph.vertex(attempt.subtask.vertex).source.is_some())
         {
