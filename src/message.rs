@@ -70,7 +70,7 @@ messages! {
     RecordJobResult { token: FencingToken, outcome: JobOutcome }
     /// HA → JobManager: the terminal state is durable.
     JobResultRecorded { token: FencingToken, outcome: JobOutcome }
-    /// HA → JobManager: another leader exists; nothing was done.
+    /// HA or writer → JobManager: another leader exists; nothing was done, or what was done does not count.
     Fenced { token: FencingToken, current: FencingToken }
 
     // ---- JobMaster and its event store ----

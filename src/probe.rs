@@ -54,6 +54,8 @@ probes! {
     StoreFailedInRecovery = "store-failed-in-recovery",
     /// The store did not open in time, and the job started over.
     StartedWithoutStore = "started-without-store",
+    /// A leader that had been replaced found a newer epoch in the log.
+    FencedByLog = "fenced-by-log",
     /// The store worked again, and got all that counts.
     StoreResumed = "store-resumed",
     /// A worker had heard of the leader before the leader did.

@@ -1,13 +1,19 @@
 //! The writer of the job event store: an actor of its own, so that no disk operation ever holds up
 //! the JobMaster (FLIP-383, "Persistent JobEventStore", features 1 and 2).
 //!
-//! It reads the logs of earlier epochs once (`opening`), begins a file for the new epoch, and then
-//! appends. It decides only when to flush: when the buffer is full, when its oldest event has waited
-//! for the flush interval, when a file is to end, or when it is told to. The buffer is full when it
-//! holds `write-buffer.size` bytes as they go to disk, what frames a record included; a larger record
-//! goes through at once. A flush is an append and a sync; only then are its events durable, and the
-//! JobMaster is told. A cut ends the file behind its event; the next event begins another. A file is
-//! durable with its name before anything in it counts.
+//! It creates a file for the new epoch, reads the logs of earlier epochs once (`opening`), says in its
+//! file what of them counts, and then appends. It decides only when to flush: when the buffer is full,
+//! when its oldest event has waited for the flush interval, when a file is to end, or when it is told
+//! to. The buffer is full when it holds `write-buffer.size` bytes as they go to disk, what frames a
+//! record included; a larger record goes through at once. A flush is an append, a sync and a look
+//! whether a newer epoch has a file by now. If none has, the events are durable, and the JobMaster is
+//! told. A cut ends the file behind its event; the next event begins another. A file is durable with
+//! its name before anything in it counts.
+//!
+//! That file, which is there before its leader reads, fences the leaders before: what one of them had
+//! synced before it was created is read, and what one synced later, that one finds to be for nobody. So
+//! whatever is reported durable, every later leader knows, and partitions may be released for it, even
+//! by a leader that has not heard that it was replaced.
 //!
 //! It never drops an event silently, and never gives up. An error of the disk is reported once; what
 //! was not durable then is dropped. After a while a new file is begun, never the old one continued,
@@ -21,14 +27,15 @@ use bytes::Bytes;
 
 use crate::actor::{Actor, Boot, DiskOpId, Event, Outbox, Pending, Purpose, Time, TimerId};
 use crate::config::Configuration;
-use crate::disk::{DiskError, DiskOp, DiskOutput, DiskResult};
+use crate::disk::{DiskError, DiskErrorKind, DiskOp, DiskOutput, DiskResult};
 use crate::ids::{Address, ExecutionAttemptId, FencingToken};
 use crate::message::{
-    JobEventStoreFailed, JobEventStoreOpened, JobEventStoreRecovered, JobEventsCleared, JobEventsDurable,
-    Message, WriteJobEvent,
+    Fenced, JobEventStoreFailed, JobEventStoreOpened, JobEventStoreRecovered, JobEventsCleared,
+    JobEventsDurable, Message, WriteJobEvent,
 };
 use crate::note::Note;
 use crate::planted::{PlantedBug, is_planted};
+use crate::probe::Probe;
 
 use super::{JobEvent, StoreFailure, record};
 
@@ -37,7 +44,7 @@ mod queue;
 #[cfg(test)]
 mod tests;
 
-use opening::{Adopting, Reading};
+use opening::{Adopting, Reading, newest_epoch};
 use queue::{Batch, Queue};
 
 const FLUSH: TimerId = TimerId(1);
@@ -68,6 +75,8 @@ pub struct JobEventWriter {
 enum State {
     /// Not told to open yet.
     Closed,
+    /// Creating the epoch's first file, which tells earlier leaders that their time is over.
+    Fencing,
     /// Collecting the contents of the files of earlier epochs.
     Reading(Reading),
     /// Making what was read of earlier epochs durable: their last bytes may have been written but
@@ -89,7 +98,7 @@ enum State {
         left: usize,
         tries: u32,
     },
-    /// The log is cleared.
+    /// The log is cleared, or belongs to a newer epoch.
     Ended,
 }
 
@@ -124,12 +133,13 @@ enum Step {
     List,
     Read(usize),
     SyncOld,
-    Create { header: Bytes },
+    Create,
     AppendHeader,
     SyncHeader,
     SyncDirectory,
     Append,
     Sync,
+    LookForNewer,
     Close,
     ListToClear,
     Delete,
@@ -171,10 +181,27 @@ impl JobEventWriter {
         Self::path(&self.config, self.token, self.next_index.saturating_sub(1))
     }
 
-    fn create(&mut self, header: Bytes, out: &mut Outbox) {
+    fn list(&mut self, step: Step, out: &mut Outbox) {
+        self.disk(step, DiskOp::List { path: Self::directory(&self.config) }, out);
+    }
+
+    fn create(&mut self, out: &mut Outbox) {
         self.next_index += 1;
         let path = self.current();
-        self.disk(Step::Create { header }, DiskOp::CreateNew { path }, out);
+        self.disk(Step::Create, DiskOp::CreateNew { path }, out);
+    }
+
+    /// The file that was created is empty so far.
+    fn created(&mut self, out: &mut Outbox) {
+        if matches!(self.state, State::Fencing) {
+            return self.read(out);
+        }
+        self.write_header(Bytes::copy_from_slice(&record::header()), out);
+    }
+
+    fn write_header(&mut self, bytes: Bytes, out: &mut Outbox) {
+        let path = self.current();
+        self.disk(Step::AppendHeader, DiskOp::Append { path, bytes }, out);
     }
 
     fn write(&mut self, now: Time, message: &WriteJobEvent, out: &mut Outbox) {
@@ -228,7 +255,7 @@ impl JobEventWriter {
         match writing.file {
             FileState::Absent if !writing.queue.is_empty() => {
                 writing.file = FileState::Beginning;
-                self.create(Bytes::copy_from_slice(&record::header()), out);
+                self.create(out);
             }
             FileState::Idle => {
                 let Some(Batch { bytes, last, cut, .. }) = writing.queue.take_due() else { return };
@@ -242,6 +269,26 @@ impl JobEventWriter {
             }
             _ => {}
         }
+    }
+
+    /// What was synced is durable for all later leaders if none of them has begun to read before.
+    fn looked_for_newer(&mut self, output: DiskOutput, out: &mut Outbox) {
+        let DiskOutput::Entries(entries) = output else { return };
+        match newest_epoch(&self.config, &entries).filter(|&newest| newest > self.token) {
+            Some(newer) => self.fenced(newer, out),
+            None => self.flushed(out),
+        }
+    }
+
+    /// A newer epoch has begun, so that this one's leader is not the leader any more.
+    fn fenced(&mut self, current: FencingToken, out: &mut Outbox) {
+        if let State::Writing(Writing { timer_set: true, .. }) = self.state {
+            out.cancel_timer(FLUSH);
+        }
+        self.pending.forget_all();
+        self.state = State::Ended;
+        out.probe(Probe::FencedByLog);
+        out.send(self.master, Fenced { token: self.token, current });
     }
 
     fn flushed(&mut self, out: &mut Outbox) {
@@ -319,13 +366,13 @@ impl JobEventWriter {
         }
         let State::Failing { empty_file } = self.state else { return };
         if !self.begun {
-            return self.read(out);
+            return self.fence(out);
         }
         self.state = State::Beginning { replay: None };
         if empty_file {
             self.file_begun(out);
         } else {
-            self.create(Bytes::copy_from_slice(&record::header()), out);
+            self.create(out);
         }
     }
 
@@ -342,8 +389,15 @@ impl JobEventWriter {
     /// Lists what is to be deleted, once no operation is under way that could add to it.
     fn list_to_clear(&mut self, out: &mut Outbox) {
         if self.pending.is_empty() {
-            self.disk(Step::ListToClear, DiskOp::List { path: Self::directory(&self.config) }, out);
+            self.list(Step::ListToClear, out);
         }
+    }
+
+    /// Until then a crash of the machine would bring the files back, also those that an earlier leader deleted, and
+    /// nobody clears again.
+    fn sync_cleared(&mut self, out: &mut Outbox) {
+        let path = Self::directory(&self.config);
+        self.disk(Step::SyncCleared, DiskOp::SyncDirectory { path }, out);
     }
 
     /// Nothing will read what stays, for the job's end is durable; but it should not stay.
@@ -375,6 +429,10 @@ impl JobEventWriter {
         }
         let output = match result {
             Ok(output) => output,
+            // No log was ever begun.
+            Err(error) if matches!(step, Step::SyncCleared) && error.kind == DiskErrorKind::NotFound => {
+                DiskOutput::Done
+            }
             Err(error) if clearing => return self.clearing_failed(now, &error, out),
             Err(error) => return self.fail(now, error.to_string(), false, out),
         };
@@ -383,9 +441,7 @@ impl JobEventWriter {
             Step::List => self.read_files(output, out),
             Step::Read(index) => self.file_read(index, output, out),
             Step::SyncOld => self.old_synced(out),
-            Step::Create { header } => {
-                self.disk(Step::AppendHeader, DiskOp::Append { path, bytes: header }, out);
-            }
+            Step::Create => self.created(out),
             Step::AppendHeader => self.disk(Step::SyncHeader, DiskOp::Sync { path }, out),
             Step::SyncHeader => {
                 let path = Self::directory(&self.config);
@@ -394,7 +450,8 @@ impl JobEventWriter {
             Step::SyncDirectory => self.file_begun(out),
             Step::Append if is_planted(&self.config, PlantedBug::AcknowledgeBeforeSync) => self.flushed(out),
             Step::Append => self.disk(Step::Sync, DiskOp::Sync { path }, out),
-            Step::Sync => self.flushed(out),
+            Step::Sync => self.list(Step::LookForNewer, out),
+            Step::LookForNewer => self.looked_for_newer(output, out),
             Step::Close => {
                 let State::Writing(writing) = &mut self.state else { return };
                 writing.file = FileState::Absent;
@@ -404,18 +461,18 @@ impl JobEventWriter {
                 let DiskOutput::Entries(entries) = output else { return };
                 let State::Clearing { left, .. } = &mut self.state else { return };
                 *left = entries.len();
+                if entries.is_empty() {
+                    self.sync_cleared(out);
+                }
                 for entry in entries {
                     self.disk(Step::Delete, DiskOp::Delete { path: entry.path }, out);
                 }
-                self.cleared(out);
             }
             Step::Delete => {
                 let State::Clearing { left, .. } = &mut self.state else { return };
                 *left -= 1;
                 if *left == 0 {
-                    // Until then a crash of the machine would bring them back, and nobody clears again.
-                    let path = Self::directory(&self.config);
-                    self.disk(Step::SyncCleared, DiskOp::SyncDirectory { path }, out);
+                    self.sync_cleared(out);
                 }
             }
             Step::SyncCleared => self.cleared(out),

@@ -243,6 +243,7 @@ impl JobMaster {
             Message::JobEventStoreRecovered(message) if message.token == self.token => {
                 self.store_recovered(now, out);
             }
+            Message::Fenced(message) if message.token == self.token => self.lost_leadership(out),
             Message::JobEventsCleared(_) if matches!(self.phase, Phase::Done { .. }) => {
                 out.exit(ExitStatus::Success);
             }

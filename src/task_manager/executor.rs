@@ -47,7 +47,8 @@ pub struct TaskExecutor {
 /// Whose pending files nobody will commit.
 #[derive(Debug)]
 enum Uncommitted {
-    /// What ran here when the job ended.
+    /// Those that were stopped here, under whatever leader: their last file may come when the leader has deleted what
+    /// it found.
     Of(Vec<ExecutionAttemptId>),
     /// Anybody's: this process came when the job had ended.
     All,
@@ -115,16 +116,16 @@ impl TaskExecutor {
         for &attempt in &running {
             self.report(attempt, out);
         }
-        if !running.is_empty() {
-            // Or it has ended long ago, if this process stood still, and their last file may only come.
-            self.uncommitted = Uncommitted::Of(running);
-            self.files.sweep(Place::Uncommitted, out);
-            self.unclean = true;
-        } else if self.connection.is_new() {
+        let is_known = self.connection.is_over();
+        if self.connection.is_new() {
             // An earlier incarnation may have written its last file when the job had ended, and died before it
             // could delete that.
             self.uncommitted = Uncommitted::All;
             self.files.sweep(Place::Uncommitted, out);
+        } else if matches!(&self.uncommitted, Uncommitted::Of(stopped) if !stopped.is_empty() && !is_known) {
+            // The leader may have ended long ago, if this process stood still.
+            self.files.sweep(Place::Uncommitted, out);
+            self.unclean = true;
         }
         let all = self.partitions.release_all(out);
         self.drop_partitions(all, out);
@@ -264,6 +265,9 @@ impl TaskExecutor {
     fn stop(&mut self, attempt: ExecutionAttemptId, state: TaskState, reason: &str, out: &mut Outbox) {
         out.stop(ActorId::Task(attempt));
         out.note(Note::TaskEnded { attempt, failure: Some(reason.to_owned()) });
+        if let Uncommitted::Of(stopped) = &mut self.uncommitted {
+            stopped.push(attempt);
+        }
         let unfinished = self.tasks.end(attempt, state).unwrap_or_default();
         self.unclean |= unfinished.iter().any(|output| output.location == self.process);
         self.discard(unfinished, out);
@@ -447,8 +451,8 @@ impl Actor for TaskExecutor {
                     Place::Partitions => self.partitions.have_file(path) || self.tasks.writes(path),
                     Place::Spills => self.tasks.spills(path),
                     Place::Uncommitted => match &self.uncommitted {
-                        Uncommitted::Of(attempts) => {
-                            !attempts.iter().any(|&attempt| is_pending_of(attempt, path))
+                        Uncommitted::Of(stopped) => {
+                            !stopped.iter().any(|&attempt| is_pending_of(attempt, path))
                         }
                         Uncommitted::All => false,
                     },

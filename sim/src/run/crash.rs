@@ -163,6 +163,8 @@ impl Shared {
                 Action::Network(_)
                     | Action::CancelJob
                     | Action::Clock(_)
+                    // Who watches it is not told of the end.
+                    | Action::Crash { process: ProcessId::HighAvailability, .. }
                     | Action::Process(ProcessFault { kind: ProcessFaultKind::Pause, .. })
             )
         };

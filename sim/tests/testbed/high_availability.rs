@@ -4,6 +4,7 @@ use revenant::actor::Time;
 use revenant::ids::ProcessId;
 use revenant::message::Message;
 use revenant::note::Note;
+use revenant::probe::Probe;
 use revenant_sim::run::{RunOptions, run};
 use revenant_sim::trace::{RunEnd, RunOutcome, TraceEvent, TraceKind};
 
@@ -60,8 +61,9 @@ fn a_change_makes_the_standby_lead_and_the_old_leader_hears_of_it_only_with_noti
         let lost = |event: &TraceEvent| matches!(event.what, TraceKind::Note(Note::JobManagerLost { .. }));
         assert!(after(outcome, lost) < SECOND / 10);
     }
-    assert!(gives_up(&told_of_it) < SECOND / 10);
-    assert!(gives_up(&not_told) > SECOND / 10);
+    assert!(gives_up(&told_of_it) < SECOND / 10 && !told_of_it.probes.contains_key(&Probe::FencedByLog));
+    // It records something, and finds that its log is not its own any more.
+    assert!(gives_up(&not_told) > gives_up(&told_of_it) && not_told.probes.contains_key(&Probe::FencedByLog));
 }
 
 #[test]

@@ -101,7 +101,7 @@ fn each_bug_is_noticed_in_the_scenario_that_is_named_for_it() {
         (PlantedBug::SkipInitializeScan, "lineitem.toml"),
         (PlantedBug::SkipCompletionCheck, "lineitem-commit-request-lost.toml"),
         (PlantedBug::WipeNewPartitions, "lineitem-unclaimed.toml"),
-        (PlantedBug::FinishVacuously, "lineitem.toml"),
+        (PlantedBug::FinishVacuously, "single-source.toml"),
         (PlantedBug::DuplicateSplits, "lineitem.toml"),
         (PlantedBug::TellNoMoreSplitsOnce, "lineitem.toml"),
         (PlantedBug::AcknowledgeBeforeSync, "lineitem.toml"),

@@ -1,6 +1,6 @@
-//! Opening the store: the files of earlier epochs are listed, read and replayed, what counts of them
-//! is made durable, and the epoch's first file begins with what it accepts of them. If any of it
-//! fails, all of it is tried again.
+//! Opening the store: the epoch's first file is created, the files of earlier epochs are listed, read
+//! and replayed, what counts of them is made durable, and the epoch's file begins with what it accepts
+//! of them. If any of it fails, all of it is tried again, with another file.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use crate::actor::Outbox;
 use crate::config::Configuration;
-use crate::disk::{DiskOp, DiskOutput};
+use crate::disk::{DirectoryEntry, DiskOp, DiskOutput};
 use crate::ids::FencingToken;
 use crate::job_event::replay::{LogFile, replay};
 use crate::job_event::{JobEvent, Replay, record};
@@ -46,16 +46,25 @@ impl JobEventWriter {
         }
         self.token = message.token;
         self.fingerprint = message.fingerprint;
-        self.read(out);
+        self.fence(out);
+    }
+
+    /// From the creation of this file on, no earlier leader takes anything that it writes for durable.
+    pub(super) fn fence(&mut self, out: &mut Outbox) {
+        self.state = State::Fencing;
+        self.create(out);
     }
 
     pub(super) fn read(&mut self, out: &mut Outbox) {
         self.state = State::Reading(Reading::default());
-        self.disk(Step::List, DiskOp::List { path: Self::directory(&self.config) }, out);
+        self.list(Step::List, out);
     }
 
     pub(super) fn read_files(&mut self, output: DiskOutput, out: &mut Outbox) {
         let DiskOutput::Entries(entries) = output else { return };
+        if let Some(newer) = newest_epoch(&self.config, &entries).filter(|&newest| newest > self.token) {
+            return self.fenced(newer, out);
+        }
         let mut found: Vec<(OldFile, u64)> = Vec::new();
         for entry in entries {
             if let Some((epoch, index)) = name_of(&self.config, &entry.path)
@@ -131,8 +140,13 @@ impl JobEventWriter {
         let State::Adopting(Adopting { left: 0, replay, header }) = &mut self.state else { return };
         let (replay, header) = (Arc::clone(replay), std::mem::take(header));
         self.state = State::Beginning { replay: Some(replay) };
-        self.create(header, out);
+        self.write_header(header, out);
     }
+}
+
+/// The newest epoch that has a file.
+pub(super) fn newest_epoch(config: &Configuration, entries: &[DirectoryEntry]) -> Option<FencingToken> {
+    entries.iter().filter_map(|entry| Some(name_of(config, &entry.path)?.0)).max()
 }
 
 /// Epoch and index in the name of a file of the store; other files are none of its business.

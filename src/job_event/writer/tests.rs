@@ -252,7 +252,7 @@ fn the_log_is_on_the_volume_and_below_the_directory_that_are_configured() {
     JobEventWriter::new(&boot).handle(NOW, open, &mut out);
     let effects = out.take();
     let [Effect::Disk { volume, action, .. }] = &effects[..] else { panic!("{effects:?}") };
-    assert_eq!((*volume, action.path()), (crate::disk::Volume::Local, "blue/job-events"));
+    assert_eq!((*volume, action.path()), (crate::disk::Volume::Local, "blue/job-events/events.1.0"));
 }
 
 #[test]
@@ -263,7 +263,7 @@ fn what_an_earlier_epoch_had_written_is_synced_before_anything_rests_on_it() {
     first.tell(FlushJobEvents {});
     let mut second = Fixture::on(first.files);
     second.open(2);
-    assert_eq!(second.operations, ["list", "read", "sync", "create", "append", "sync", "sync-directory"]);
+    assert_eq!(second.operations, ["create", "list", "read", "sync", "append", "sync", "sync-directory"]);
 }
 
 #[test]
@@ -276,7 +276,7 @@ fn an_event_waits_for_the_flush_interval_and_is_durable_only_after_the_sync() {
     fixture.write(2);
     assert_eq!((fixture.durable(), fixture.operations.len()), (vec![], 0));
     fixture.fire(FLUSH);
-    assert_eq!(fixture.operations, ["append", "sync"]);
+    assert_eq!(fixture.operations, ["append", "sync", "list"]);
     assert_eq!(fixture.durable(), [2]);
 }
 
@@ -305,10 +305,10 @@ fn b13_a_buffer_of_ten_thousand_bytes_is_flushed_by_exactly_the_tenth_record_of_
         assert_eq!(fixture.operations.len(), 0, "record {n}");
     }
     fixture.write_long(10, 1_000);
-    assert_eq!((fixture.operations.clone(), fixture.durable()), (vec!["append", "sync"], vec![10]));
+    assert_eq!((fixture.operations.clone(), fixture.durable()), (vec!["append", "sync", "list"], vec![10]));
     fixture.operations.clear();
     fixture.write_long(11, 10_001);
-    assert_eq!((fixture.operations.clone(), fixture.durable()), (vec!["append", "sync"], vec![11]));
+    assert_eq!((fixture.operations.clone(), fixture.durable()), (vec!["append", "sync", "list"], vec![11]));
     assert!(fixture.timers.is_empty());
 }
 
@@ -319,7 +319,10 @@ fn a_cut_flushes_and_ends_the_file_and_the_next_event_begins_another() {
     fixture.operations.clear();
     fixture.write(1);
     fixture.cut(2);
-    assert_eq!((fixture.operations.clone(), fixture.durable()), (vec!["append", "sync", "close"], vec![2]));
+    assert_eq!(
+        (fixture.operations.clone(), fixture.durable()),
+        (vec!["append", "sync", "list", "close"], vec![2])
+    );
     assert!(fixture.timers.is_empty());
     assert_eq!(fixture.names(), ["events.1.0"]);
     fixture.operations.clear();
@@ -358,8 +361,55 @@ fn b7_a_leader_that_goes_on_after_its_files_were_accepted_adds_nothing() {
     new.files = old.files;
     new.write(1);
     new.tell(FlushJobEvents {});
-    assert_eq!(new.names(), ["events.1.0", "events.1.1", "events.2.0"]);
+    assert_eq!(new.names(), ["events.1.0", "events.2.0"]);
     assert_eq!(new.replayed().events, [event(1), event(1)]);
+}
+
+/// Whom the writer was told to be replaced by, and what it says to be durable.
+fn verdict(fixture: &mut Fixture) -> (Option<u64>, Vec<u64>) {
+    let fenced = fixture.told.iter().find_map(|message| match message {
+        Message::Fenced(fenced) => Some(fenced.current.0),
+        _ => None,
+    });
+    (fenced, fixture.durable())
+}
+
+/// In whichever order the disk does what two leaders ask of it: what the old one calls durable, the new one has read.
+#[test]
+fn whatever_an_old_leader_calls_durable_the_next_has_read() {
+    for before in 0..=3 {
+        let mut old = Fixture::new(Configuration::default());
+        old.open(1);
+        old.write(1);
+        // Append, sync and the look at the directory: so many of them come before the new leader does anything.
+        let mut due = old.held(message(FlushJobEvents {}));
+        for _ in 0..before {
+            let (op, action) = due.pop().unwrap();
+            let result = old.perform(action);
+            due = old.held(Event::Disk { op, result });
+        }
+        let mut new = Fixture::on(std::mem::take(&mut old.files));
+        let read = new.open(2).events.len();
+        old.files = new.files;
+        while let Some((op, action)) = due.pop() {
+            let result = old.perform(action);
+            due = old.held(Event::Disk { op, result });
+        }
+        let expected = if before == 3 { (None, vec![1]) } else { (Some(2), vec![]) };
+        assert_eq!(verdict(&mut old), expected, "{before}");
+        assert_eq!(read, usize::from(before > 0), "{before}: what is written is read, synced or not");
+    }
+}
+
+#[test]
+fn a_leader_that_opens_its_log_after_a_newer_one_is_fenced_and_reads_nothing() {
+    let mut new = Fixture::new(Configuration::default());
+    new.open(2);
+    let mut old = Fixture::on(new.files);
+    old.tell(OpenJobEventStore { token: FencingToken(1), fingerprint: 5 });
+    assert_eq!(old.operations, ["create", "list"]);
+    assert_eq!(verdict(&mut old), (Some(2), vec![]));
+    assert!(old.timers.is_empty());
 }
 
 #[test]
@@ -405,7 +455,7 @@ fn a_store_that_takes_a_minute_for_a_sync_collects_events_meanwhile_and_writes_t
     assert!(fixture.held(message(FlushJobEvents {})).is_empty());
     fixture.operations.clear();
     fixture.run(Event::Disk { op, result: Ok(DiskOutput::Done) });
-    assert_eq!(fixture.operations, ["sync", "append", "sync"]);
+    assert_eq!(fixture.operations, ["sync", "list", "append", "sync", "list"]);
     assert_eq!(fixture.durable(), [1, 100]);
 }
 
@@ -576,6 +626,12 @@ fn clearing_deletes_every_file() {
     assert!(fixture.files.is_empty());
     assert!(matches!(fixture.told.pop(), Some(Message::JobEventsCleared(_))));
     assert!(fixture.timers.is_empty());
+    assert_eq!(fixture.operations.last(), Some(&"sync-directory"));
+    // An earlier leader may have deleted them, and died before it could make that durable.
+    let mut next = Fixture::new(Configuration::default());
+    next.tell(ClearJobEvents {});
+    assert_eq!(next.operations, ["list", "sync-directory"]);
+    assert!(matches!(next.told.pop(), Some(Message::JobEventsCleared(_))));
 }
 
 #[test]

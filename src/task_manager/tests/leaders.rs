@@ -5,8 +5,8 @@ use crate::config::ShuffleServiceKind;
 use crate::disk::{DirectoryEntry, DiskOp, DiskOutput};
 use crate::ids::{Address, SessionId};
 use crate::message::{
-    HeartbeatRequest, JobOutcome, JobResult, JobTerminated, LeaderChanged, Message, RegisterTaskManager,
-    RegistrationRejected, RegistrationSuccess, TaskState, WatchLeader,
+    CancelTask, HeartbeatRequest, JobOutcome, JobResult, JobTerminated, LeaderChanged, Message,
+    RegisterTaskManager, RegistrationRejected, RegistrationSuccess, TaskState, WatchLeader,
 };
 use crate::note::Note;
 use crate::task::partition_path;
@@ -189,16 +189,38 @@ fn what_sinks_of_tasks_left_that_ran_at_the_jobs_end_is_deleted_and_nothing_else
     let running = attempt(1, 1);
     bench.submit(1, running);
     let effects = bench.master(JobTerminated { token: token(1) });
-    let list = effects.iter().find_map(|effect| match effect {
-        Effect::Disk { op, action: DiskOp::List { path }, .. } if path == ".pending" => Some(*op),
-        _ => None,
-    });
     let own = [format!(".pending/out-{running}.csv"), format!(".pending/out-{running}")];
     let others = [format!(".pending/out-{finished}.csv"), format!(".pending/out-{running}0.csv")];
-    let entries = own.iter().chain(&others).map(|path| DirectoryEntry { path: path.clone(), length: 1 });
-    let result = Ok(DiskOutput::Entries(entries.collect()));
-    let effects = bench.event(Event::Disk { op: list.expect("it looks for them"), result });
-    assert_eq!(deleted(&effects), own);
+    let all: Vec<&str> = own.iter().chain(&others).map(String::as_str).collect();
+    assert_eq!(deleted_of(&mut bench, &effects, &all), Some(own.to_vec()));
+}
+
+/// What it then looks for among the pending files, and deletes of these.
+fn deleted_of(bench: &mut Bench, effects: &[Effect], paths: &[&str]) -> Option<Vec<String>> {
+    let op = effects.iter().find_map(|effect| match effect {
+        Effect::Disk { op, action: DiskOp::List { path }, .. } if path == ".pending" => Some(*op),
+        _ => None,
+    })?;
+    let entries = paths.iter().map(|path| DirectoryEntry { path: (*path).to_owned(), length: 1 });
+    Some(deleted(&bench.event(Event::Disk { op, result: Ok(DiskOutput::Entries(entries.collect())) })))
+}
+
+#[test]
+fn what_sinks_left_of_tasks_that_were_stopped_before_the_jobs_end_is_deleted_once() {
+    let (cancelled, lost) = (attempt(1, 0), attempt(1, 1));
+    let paths = [".pending/out-v0.0.e1a1.csv", ".pending/out-v0.1.e1a1.csv", ".pending/out-v0.0.e2a1.csv"];
+    let mut bench = Bench::registered();
+    bench.submit(1, cancelled);
+    bench.master(CancelTask { token: token(1), attempt: cancelled });
+    bench.submit(1, lost);
+    bench.leader_changed(None);
+    bench.leader_changed(Some(2));
+    let result = Some(JobResult::Clean(JobOutcome::Canceled));
+    let effects = bench.message(Address::HIGH_AVAILABILITY, LeaderChanged { leader: None, result });
+    let of_both = Some(paths[..2].iter().map(|path| (*path).to_owned()).collect());
+    assert_eq!(deleted_of(&mut bench, &effects, &paths), of_both);
+    let effects = bench.master(JobTerminated { token: token(2) });
+    assert_eq!(deleted_of(&mut bench, &effects, &paths), None);
 }
 
 #[test]
@@ -208,18 +230,10 @@ fn one_that_comes_after_the_jobs_end_deletes_all_that_was_not_committed() {
         bench.leader_changed(earlier);
         let result = Some(JobResult::Clean(JobOutcome::Canceled));
         let effects = bench.message(Address::HIGH_AVAILABILITY, LeaderChanged { leader: None, result });
-        let op = effects.iter().find_map(|effect| match effect {
-            Effect::Disk { op, action: DiskOp::List { path }, .. } if path == ".pending" => Some(*op),
-            _ => None,
-        })?;
-        let path = ".pending/out-v0.0.e1a1.csv".to_owned();
-        let entries = vec![DirectoryEntry { path: path.clone(), length: 1 }];
-        let effects = bench.event(Event::Disk { op, result: Ok(DiskOutput::Entries(entries)) });
-        assert_eq!(deleted(&effects), [path]);
-        Some(())
+        deleted_of(&mut bench, &effects, &[".pending/out-v0.0.e1a1.csv"])
     };
-    assert!(pending(None).is_some());
-    assert!(pending(Some(1)).is_none(), "the leader deletes what there is");
+    assert_eq!(pending(None), Some(vec![".pending/out-v0.0.e1a1.csv".to_owned()]));
+    assert_eq!(pending(Some(1)), None, "the leader deletes what there is");
 }
 
 #[test]
