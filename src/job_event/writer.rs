@@ -88,8 +88,8 @@ enum State {
         replay: Option<Arc<super::Replay>>,
     },
     Writing(Writing),
-    /// An operation failed: tries again when a timer fires. With `empty_file`, the newest file is
-    /// durable and holds nothing, so it can be used.
+    /// An operation failed: tries again when a timer fires. With `empty_file`, the newest file holds
+    /// nothing, so it can be used; if the epoch has begun, it is also durable.
     Failing {
         empty_file: bool,
     },
@@ -365,6 +365,9 @@ impl JobEventWriter {
             return self.list_to_clear(out);
         }
         let State::Failing { empty_file } = self.state else { return };
+        if !self.begun && empty_file {
+            return self.read(out);
+        }
         if !self.begun {
             return self.fence(out);
         }
@@ -434,7 +437,11 @@ impl JobEventWriter {
                 DiskOutput::Done
             }
             Err(error) if clearing => return self.clearing_failed(now, &error, out),
-            Err(error) => return self.fail(now, error.to_string(), false, out),
+            Err(error) => {
+                // Nothing was written to the epoch's file yet.
+                let empty_file = matches!(self.state, State::Reading(_) | State::Adopting(_));
+                return self.fail(now, error.to_string(), empty_file, out);
+            }
         };
         let path = self.current();
         match step {

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use crate::actor::{ExitStatus, Outbox, Time};
-use crate::ids::Address;
+use crate::ids::{Address, FencingToken};
+use crate::job_event::JobEventWriter;
 use crate::message::{
     Contend, DecideCommit, JobRecord, JobResult, LeadershipGranted, OpenJobEventStore, RecordJob,
     RecordJobResult, RecordedJob, RenewLease,
@@ -129,6 +130,19 @@ impl JobMaster {
         out.exit(ExitStatus::Failure(format!(
             "the leadership of token {} was lost to another leader",
             self.token
+        )));
+    }
+
+    /// Another leader has begun a newer epoch of the log, or another cluster had.
+    pub(super) fn fenced_by_log(&self, current: FencingToken, out: &mut Outbox) {
+        let config = &self.boot.config;
+        out.exit(ExitStatus::Failure(format!(
+            "the leadership of token {} was lost to that of token {current}, of which the job event log has a file; if \
+             there is no such leader, because the storage of the HA service was lost and the log was not, delete {} \
+             on the volume '{}'",
+            self.token,
+            JobEventWriter::directory(config),
+            config.job_event_volume,
         )));
     }
 }

@@ -243,7 +243,9 @@ impl JobMaster {
             Message::JobEventStoreRecovered(message) if message.token == self.token => {
                 self.store_recovered(now, out);
             }
-            Message::Fenced(message) if message.token == self.token => self.lost_leadership(out),
+            Message::Fenced(message) if message.token == self.token => {
+                self.fenced_by_log(message.current, out)
+            }
             Message::JobEventsCleared(_) if matches!(self.phase, Phase::Done { .. }) => {
                 out.exit(ExitStatus::Success);
             }

@@ -47,8 +47,8 @@ pub struct TaskExecutor {
 /// Whose pending files nobody will commit.
 #[derive(Debug)]
 enum Uncommitted {
-    /// Those that were stopped here, under whatever leader: their last file may come when the leader has deleted what
-    /// it found.
+    /// Those that ran here, under whatever leader: what is pending when the job has ended was not committed, and their
+    /// last file may come when the leader has deleted what it found.
     Of(Vec<ExecutionAttemptId>),
     /// Anybody's: this process came when the job had ended.
     All,
@@ -122,10 +122,10 @@ impl TaskExecutor {
             // could delete that.
             self.uncommitted = Uncommitted::All;
             self.files.sweep(Place::Uncommitted, out);
-        } else if matches!(&self.uncommitted, Uncommitted::Of(stopped) if !stopped.is_empty() && !is_known) {
+        } else if matches!(&self.uncommitted, Uncommitted::Of(attempts) if !attempts.is_empty() && !is_known)
+        {
             // The leader may have ended long ago, if this process stood still.
             self.files.sweep(Place::Uncommitted, out);
-            self.unclean = true;
         }
         let all = self.partitions.release_all(out);
         self.drop_partitions(all, out);
@@ -187,6 +187,9 @@ impl TaskExecutor {
             return self.report(attempt, out);
         }
         self.tasks.start(&task);
+        if let Uncommitted::Of(attempts) = &mut self.uncommitted {
+            attempts.push(attempt);
+        }
         out.note(Note::TaskStarted { attempt });
         out.spawn(*task);
     }
@@ -265,11 +268,8 @@ impl TaskExecutor {
     fn stop(&mut self, attempt: ExecutionAttemptId, state: TaskState, reason: &str, out: &mut Outbox) {
         out.stop(ActorId::Task(attempt));
         out.note(Note::TaskEnded { attempt, failure: Some(reason.to_owned()) });
-        if let Uncommitted::Of(stopped) = &mut self.uncommitted {
-            stopped.push(attempt);
-        }
         let unfinished = self.tasks.end(attempt, state).unwrap_or_default();
-        self.unclean |= unfinished.iter().any(|output| output.location == self.process);
+        self.unclean = true;
         self.discard(unfinished, out);
     }
 
@@ -451,8 +451,8 @@ impl Actor for TaskExecutor {
                     Place::Partitions => self.partitions.have_file(path) || self.tasks.writes(path),
                     Place::Spills => self.tasks.spills(path),
                     Place::Uncommitted => match &self.uncommitted {
-                        Uncommitted::Of(stopped) => {
-                            !stopped.iter().any(|&attempt| is_pending_of(attempt, path))
+                        Uncommitted::Of(attempts) => {
+                            !attempts.iter().any(|&attempt| is_pending_of(attempt, path))
                         }
                         Uncommitted::All => false,
                     },

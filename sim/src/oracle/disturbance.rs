@@ -26,11 +26,11 @@ pub fn disturbs(event: &TraceEvent) -> bool {
     )
 }
 
-/// When what goes wrong here is over by itself: a late message comes then.
+/// When what goes wrong here is over by itself: a late message comes then. (One that comes twice comes in time, too.)
 pub fn lasts_until(event: &TraceEvent) -> Time {
     match event.what {
         TraceKind::Message(Touched {
-            what: What::Delayed(by) | What::Slowed(by) | What::Overtaken(by) | What::Repeated(by),
+            what: What::Delayed(by) | What::Slowed(by) | What::Overtaken(by),
             ..
         }) => event.time + by,
         _ => event.time,

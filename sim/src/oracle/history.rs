@@ -41,6 +41,8 @@ pub struct Patience {
     pub recovers: bool,
     /// A leader waits so long for its event store.
     pub store: Duration,
+    /// A leader and its workers may take each other for dead after so long.
+    pub silence: Duration,
     /// Whether the disk is so slow that the event store may take longer than that, without any fault.
     pub slow_store: bool,
     /// Whether results are kept by shuffle services: then a task needs one, too.
@@ -67,6 +69,7 @@ impl Patience {
             round_trip: (scenario.network.latency.max + scenario.longest_lateness()) * 2,
             recovers,
             store,
+            silence: config.heartbeat_timeout.saturating_sub(config.heartbeat_interval),
             slow_store: (scenario.disk.latency.max + scenario.disk.sync_latency.max) * OPENING >= store,
             services: config.shuffle_service == ShuffleServiceKind::External,
             waits: waits(&config),
@@ -222,7 +225,8 @@ impl<'a> History<'a> {
     /// process stood still. What it waits for is overdue if this is longer than that may take.
     pub fn worked(&self, leader: &Leader, from: usize, until: usize) -> Duration {
         let process = leader.process;
-        let moment = self.time(until).since(Time(0)).saturating_sub(self.patience.round_trip);
+        let ago = self.patience.round_trip.max(Duration::from_nanos(1));
+        let moment = self.time(until).since(Time(0)).saturating_sub(ago);
         let until = Time(0) + moment;
         let waited = |from: Time, until: Time| {
             self.local_at(process, until).since(self.local_at(process, from.min(until)))

@@ -42,17 +42,20 @@ const NEVER_HEALED: &str = "; a fault of the scenario is never made good: give i
      profile = \"hostile\" in [expect]";
 
 fn in_time(history: &History) -> Result<(), Violation> {
-    let Some((last, took)) = since_last_fault(history.outcome) else { return Ok(()) };
+    let Some((over, took)) = since_last_fault(history.outcome) else { return Ok(()) };
     let trace = &history.outcome.trace;
-    let mut late: Vec<Time> = trace[last..]
+    let mut late: Vec<Time> = trace
         .iter()
         .filter(|event| {
-            matches!(
-                event.what,
-                TraceKind::Note(
-                    Note::AttemptFailed { .. } | Note::GlobalFailure { .. } | Note::LeadershipAcquired { .. }
+            event.time >= over
+                && matches!(
+                    event.what,
+                    TraceKind::Note(
+                        Note::AttemptFailed { .. }
+                            | Note::GlobalFailure { .. }
+                            | Note::LeadershipAcquired { .. }
+                    )
                 )
-            )
         })
         .map(|event| event.time)
         .collect();
@@ -69,17 +72,18 @@ fn in_time(history: &History) -> Result<(), Violation> {
     Err(history.violation("L1", trace.len(), message))
 }
 
-/// Where the last fault was, if none stands, and how long after it the client knew the job's end.
-pub fn since_last_fault(outcome: &RunOutcome) -> Option<(usize, Duration)> {
+/// When the last fault was over, if none stands, and how long after it the client knew the job's end. What would come
+/// only after the end has held nothing up.
+pub fn since_last_fault(outcome: &RunOutcome) -> Option<(Time, Duration)> {
     let trace = &outcome.trace;
     let end = trace
         .iter()
         .rev()
         .find(|event| event.process == ProcessId::Client && matches!(event.what, TraceKind::Exited { .. }))?;
-    let faults = || trace.iter().enumerate().filter(|(_, event)| event.time <= end.time && disturbs(event));
-    let (last, _) = faults().last()?;
-    let over = faults().map(|(_, event)| lasts_until(event)).max()?;
-    (!stands(trace)).then(|| (last, end.time.max(over).since(over)))
+    let faults = trace.iter().filter(|event| event.time <= end.time && disturbs(event));
+    let over =
+        faults.flat_map(|event| [event.time, lasts_until(event)]).filter(|&over| over <= end.time).max()?;
+    (!stands(trace)).then(|| (over, end.time.since(over)))
 }
 
 #[cfg(test)]
@@ -153,7 +157,7 @@ mod tests {
         };
         let fault = TraceKind::FaultFired { fault: 0 };
         passes(check, &ends_after(130, &[late(90), fault.clone()]));
-        passes(check, &ends_after(130, &[late(1000)]));
+        caught(check, &ends_after(130, &[late(1000)]), "the job ended 130");
         caught(check, &ends_after(130, &[late(1), fault]), "the job ended 129");
     }
 

@@ -29,11 +29,14 @@ pub fn check(history: &History) -> Result<(), Violation> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use revenant::actor::Time;
     use revenant::ids::ProcessId;
 
     use super::*;
     use crate::clock::Clock;
+    use crate::oracle::Patience;
     use crate::oracle::testing::{Story, attempt, caught, passes};
     use crate::scenario::{ClockFaultKind, Skew};
     use crate::trace::TraceKind;
@@ -63,6 +66,13 @@ mod tests {
         };
         passes(check, &jumps(0));
         caught(check, &jumps(1), "leader 2 reconciled for");
+        // Also if nothing takes any time.
+        let at_once = |history: &History| {
+            let patience = Patience { round_trip: Duration::ZERO, ..history.patience };
+            check(&History::new(history.graph, history.shape, patience, history.outcome))
+        };
+        caught(at_once, &jumps(0), "leader 2 reconciled for");
+        passes(at_once, jumps(0).in_the_same_instant());
     }
 
     #[test]

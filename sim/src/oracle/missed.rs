@@ -11,7 +11,7 @@ use revenant::ids::ProcessId;
 use revenant::note::Note;
 
 use super::History;
-use super::history::Leader;
+use super::history::{Leader, Patience};
 use crate::trace::{Touched, TraceEvent, TraceKind, What};
 
 /// Whom a leader may have missed until some moment.
@@ -45,7 +45,10 @@ pub fn missed(history: &History, leader: &Leader, until: usize) -> Missed {
     let since = leader.recovered.unwrap_or(leader.acquired);
     let in_office = || trace.iter().enumerate().skip(leader.acquired);
     let failed_globally = history.global_failures.iter().any(|&at| since < at && at < until);
-    if failed_globally || in_office().any(|(_, event)| leaves_the_leader(leader, event)) {
+    if failed_globally
+        || in_office().any(|(_, event)| leaves_the_leader(leader, event))
+        || stood_still_too_long(history, leader, trace)
+    {
         return Missed::Everyone;
     }
     let mut missed = stood_still(trace, leader.acquired);
@@ -75,16 +78,35 @@ fn is_worker(process: ProcessId) -> bool {
     matches!(process, ProcessId::TaskManager(_) | ProcessId::ShuffleService(_))
 }
 
-/// Whether a fault ended the leadership, so that workers turn to the next leader, or the leader had stood still, or its
-/// clock jumped or was set right, so that its timeouts have passed, or seem to.
+/// Whether a fault ended the leadership, so that workers turn to the next leader, or the leader's clock jumped or
+/// was set right, so that its timeouts seem to have passed.
 fn leaves_the_leader(leader: &Leader, event: &TraceEvent) -> bool {
     match event.what {
         TraceKind::HaFault(_) => true,
-        TraceKind::Resumed | TraceKind::ClockChanged { fault: Some(_), .. } => {
-            event.process == leader.process
-        }
+        TraceKind::ClockChanged { fault: Some(_), .. } => event.process == leader.process,
         _ => false,
     }
+}
+
+/// Whether the leader stood still so long that a time was over when it went on: that for which it waits for partitions
+/// or its store, or that after which it and its workers take each other for dead.
+fn stood_still_too_long(history: &History, leader: &Leader, trace: &[TraceEvent]) -> bool {
+    let Patience { recovery, store, silence, .. } = history.patience;
+    let waits = if recovery.is_zero() { store } else { recovery };
+    let mut since = None;
+    trace.iter().enumerate().filter(|(_, event)| event.process == leader.process).any(|(at, event)| {
+        match event.what {
+            TraceKind::Paused => since = Some(event.time),
+            TraceKind::Resumed if at > leader.acquired => {
+                let paused = since.map_or(Duration::ZERO, |since| event.time.since(since));
+                let in_office = event.time.since(history.time(leader.acquired));
+                let recovers = leader.recovered.is_none_or(|recovered| recovered > at);
+                return paused >= silence || recovers && in_office >= waits;
+            }
+            _ => {}
+        }
+        false
+    })
 }
 
 /// Workers that had turned to the leader and away again, because a fault ended the leadership before the leader
@@ -241,11 +263,23 @@ mod tests {
     }
 
     #[test]
-    fn all_may_be_missed_by_a_leader_that_stood_still() {
-        let pause = [TraceKind::Paused, TraceKind::Resumed];
-        let pause_of = |process: ProcessId| pause.clone().map(|event| (process, event));
-        assert_eq!(happened(&pause_of(ProcessId::JOB_MANAGER)), Missed::Everyone);
-        assert_eq!(happened(&pause_of(ProcessId::JobManager(2))), only(&[]));
+    fn all_may_be_missed_by_a_leader_that_stood_still_for_as_long_as_it_waits() {
+        let missed = |process: ProcessId, seconds: u64, recovered: bool| {
+            let mut story = Story::new();
+            story.start().crash().lead(2);
+            if recovered {
+                story.recovered(2, &[]);
+            }
+            story.happens(process, TraceKind::Paused).wait(seconds).happens(process, TraceKind::Resumed);
+            missed_by_second(&story)
+        };
+        let (leader, other) = (ProcessId::JOB_MANAGER, ProcessId::JobManager(2));
+        // It waits 30 s in its recovery, and is dead to workers that hear nothing for 40 s.
+        assert_eq!(missed(leader, 30, false), Missed::Everyone);
+        assert_eq!(missed(leader, 29, false), only(&[]));
+        assert_eq!(missed(leader, 40, true), Missed::Everyone);
+        assert_eq!(missed(leader, 39, true), only(&[]));
+        assert_eq!(missed(other, 100, false), only(&[]));
     }
 
     #[test]

@@ -22,6 +22,7 @@ fn judge(history: &History, release: &Released) -> Result<(), Violation> {
     if decided.into_iter().flatten().any(|decided| decided < at)
         || lost_with_its_process(history, release)
         || unclaimed(history, release)
+        || given_up_in_time(history, release)
         || given_up(history, release)
     {
         return Ok(());
@@ -48,17 +49,32 @@ fn lost_with_its_process(history: &History, release: &Released) -> bool {
     })
 }
 
-/// The leader had given the TaskManager up, and does not count on what it holds any more: if it comes back, it comes too
-/// late and with nothing.
+/// The leader in office had given the TaskManager up when it did not wait for partitions any more: if it comes back, it
+/// comes too late and with nothing.
 fn given_up(history: &History, release: &Released) -> bool {
+    let Some(leader) = history.leaders.iter().rev().find(|leader| leader.acquired <= release.at) else {
+        return false;
+    };
+    let Some(recovered) = leader.recovered.filter(|&recovered| recovered < release.at) else { return false };
     let is_held = |held: &&Held| {
         (held.partition, held.process) == (release.partition, release.process) && held.until == release.at
     };
     let Some(held) = history.held.iter().find(is_held) else { return false };
-    history.outcome.trace[held.from..release.at].iter().enumerate().any(|(after, event)| {
-        matches!(&event.what, TraceKind::Note(Note::TaskManagerLost { process, .. }) if *process == release.process)
-            && !history.is_of_replaced(held.from + after)
+    history.outcome.trace[recovered.max(held.from)..release.at].iter().any(|event| {
+        event.process == leader.process
+            && matches!(&event.what, TraceKind::Note(Note::TaskManagerLost { process, .. }) if *process == release.process)
     })
+}
+
+/// The same, when the TaskManager said that the time is over: what it deletes for that goes a little later, and a
+/// leader may come in between.
+fn given_up_in_time(history: &History, release: &Released) -> bool {
+    let said = history.outcome.trace[..release.at].iter().rposition(|event| {
+        (event.process, event.incarnation) == (release.process, release.incarnation)
+            && matches!(&event.what, TraceKind::Note(Note::RetentionExpired { partitions })
+                if partitions.contains(&release.partition))
+    });
+    said.is_some_and(|at| unclaimed(history, &Released { at, ..*release }))
 }
 
 /// The TaskManager lost its leader, and none claimed its partitions for as long as it keeps them: a claim
@@ -68,8 +84,16 @@ fn unclaimed(history: &History, release: &Released) -> bool {
         let own = all.iter().filter(|(at, process)| *at < release.at && *process == release.process);
         own.map(|(at, _)| *at).collect()
     };
-    let registered = of_worker(&history.registered);
-    of_worker(&history.abandoned).into_iter().any(|abandoned| {
+    let (registered, abandoned) = (of_worker(&history.registered), of_worker(&history.abandoned));
+    let is_last = |at: usize| abandoned.iter().all(|&other| other <= at);
+    let was_held = |at: usize| {
+        let held = history.held.iter().find(|held| {
+            (held.partition, held.process, held.incarnation)
+                == (release.partition, release.process, release.incarnation)
+        });
+        held.is_some_and(|held| held.from < at)
+    };
+    abandoned.iter().any(|&abandoned| {
         let counts = |at: usize| {
             let arrived = history.time(at) + history.patience.round_trip <= history.time(release.at);
             arrived
@@ -77,7 +101,8 @@ fn unclaimed(history: &History, release: &Released) -> bool {
                 && !claim_was_lost(history, release, abandoned)
                 && !was_under_way(history, at, release, abandoned)
         };
-        history.waited(release.process, abandoned, release.at) >= history.patience.retention
+        (is_last(abandoned) || was_held(abandoned) && !claim_has_come(history, release, abandoned))
+            && history.waited(release.process, abandoned, release.at) >= history.patience.retention
             && !registered.iter().any(|&at| at >= abandoned && counts(at))
     })
 }
@@ -257,16 +282,45 @@ mod tests {
 
     #[test]
     fn what_a_worker_releases_that_was_given_up_is_lost_already_and_what_another_does_is_not() {
-        for (process, is_good) in [(ProcessId::TaskManager(1), true), (ProcessId::TaskManager(2), false)] {
+        let all = [attempt(0, 0, 1, 1), attempt(0, 1, 1, 1), attempt(1, 0, 1, 1)];
+        let begun = |recovered: bool| {
             let mut story = until_sinks();
-            let reason = "its heartbeat timed out".to_owned();
-            story.note(Note::TaskManagerLost { process, reason }).release(1, partition(attempt(0, 0, 1, 1)));
-            if is_good {
-                passes(check, &story);
-            } else {
-                caught(check, &story, "its reader v1.1 had not finished");
+            story.log(1, finished(all[0])).log(1, finished(all[1])).crash().lead(2);
+            if recovered {
+                story.recovered(2, &all);
             }
-        }
+            story
+        };
+        let lost = |process: ProcessId| Note::TaskManagerLost { process, reason: "it is silent".to_owned() };
+        let (worker, other) = (ProcessId::TaskManager(1), ProcessId::TaskManager(2));
+        passes(check, begun(true).note(lost(worker)).wait(1).release(1, partition(all[0])));
+        // As long as a leader waits for partitions, one that comes back may bring them, as it may to the next.
+        let is_caught = |story: &Story| caught(check, story, "its reader v1.1 had not finished");
+        is_caught(begun(true).note(lost(other)).wait(1).release(1, partition(all[0])));
+        let mut early = begun(false);
+        is_caught(early.note(lost(worker)).recovered(2, &all).wait(1).release(1, partition(all[0])));
+        let mut next = begun(true);
+        next.note(lost(worker)).crash().lead(3).recovered(3, &all);
+        is_caught(next.wait(1).release(1, partition(all[0])));
+    }
+
+    /// As in the search: the time is over, and before the file is gone a leader comes.
+    #[test]
+    fn what_was_given_up_in_time_may_go_when_a_leader_has_come() {
+        let released = |expired: bool| {
+            let (worker, source) = (ProcessId::TaskManager(1), attempt(0, 0, 1, 1));
+            let mut story = until_sinks();
+            story.log(1, finished(source)).abandon(1).wait(300);
+            if expired {
+                let partitions = vec![partition(source)];
+                story.happens(worker, TraceKind::Note(Note::RetentionExpired { partitions }));
+            }
+            story.crash().lead(2).abandon(1).note(Note::TaskManagerRegistered { process: worker }).wait(1);
+            story.release(1, partition(source));
+            story
+        };
+        passes(check, &released(true));
+        caught(check, &released(false), "was released from task-manager-1");
     }
 
     #[test]

@@ -139,6 +139,14 @@ impl Story {
         self
     }
 
+    /// The last event happened at the moment of the one before it.
+    pub fn in_the_same_instant(&mut self) -> &mut Self {
+        if let [.., before, last] = &mut self.outcome.trace[..] {
+            last.time = before.time;
+        }
+        self
+    }
+
     /// The TaskManager loses its leader.
     pub fn abandon(&mut self, worker: u32) -> &mut Self {
         let note = Note::JobManagerLost { token: FencingToken(self.token) };
@@ -505,6 +513,7 @@ pub fn with_history_of<T>(graph: &JobGraph, story: &Story, look: impl FnOnce(&Hi
         round_trip: Duration::from_millis(4),
         recovers: true,
         store: Duration::from_secs(30),
+        silence: Duration::from_secs(40),
         slow_store: false,
         services: false,
         waits: Duration::from_mins(2),

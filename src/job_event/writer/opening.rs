@@ -1,6 +1,6 @@
 //! Opening the store: the epoch's first file is created, the files of earlier epochs are listed, read
 //! and replayed, what counts of them is made durable, and the epoch's file begins with what it accepts
-//! of them. If any of it fails, all of it is tried again, with another file.
+//! of them. If any of it fails, all of it is tried again, with another file if that one may not be empty.
 
 use std::sync::Arc;
 

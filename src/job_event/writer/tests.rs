@@ -402,6 +402,22 @@ fn whatever_an_old_leader_calls_durable_the_next_has_read() {
 }
 
 #[test]
+fn a_log_that_cannot_be_read_is_tried_again_with_the_same_empty_file() {
+    for broken in ["list", "read", "sync"] {
+        let mut old = Fixture::new(Configuration::default());
+        old.open(1);
+        let mut new = Fixture::on(old.files);
+        new.broken = Some(broken);
+        new.tell(OpenJobEventStore { token: FencingToken(2), fingerprint: 5 });
+        new.fire(RETRY);
+        new.broken = None;
+        new.fire(RETRY);
+        assert!(matches!(new.told.last(), Some(Message::JobEventStoreOpened(_))), "{broken}");
+        assert_eq!(new.names(), ["events.1.0", "events.2.0"], "{broken}");
+    }
+}
+
+#[test]
 fn a_leader_that_opens_its_log_after_a_newer_one_is_fenced_and_reads_nothing() {
     let mut new = Fixture::new(Configuration::default());
     new.open(2);
