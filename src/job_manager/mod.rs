@@ -244,7 +244,7 @@ impl JobMaster {
                 self.store_recovered(now, out);
             }
             Message::Fenced(message) if message.token == self.token => {
-                self.fenced_by_log(message.current, out)
+                self.fenced_by_log(message.current, out);
             }
             Message::JobEventsCleared(_) if matches!(self.phase, Phase::Done { .. }) => {
                 out.exit(ExitStatus::Success);

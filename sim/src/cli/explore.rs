@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 use revenant::api::Program;
 use revenant::planted::PlantedBug;
 
+use super::interrupt::stop_on_interrupt;
 use super::search::{self, SearchArgs};
 use super::{CliResult, load, out};
 use crate::explore::{Blow, ExploreOptions, Pairs, explore, parse_bug};
@@ -96,7 +97,8 @@ pub fn run(args: ExploreArgs, program: &Arc<Program>) -> CliResult {
     let blow = blow(action, machine)?;
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     let failures = Some(failures.folder(&stem)?);
-    let options = ExploreOptions { file, threads, limit, bug, blow, seed, seeds, pairs, failures };
+    let stop = Some(stop_on_interrupt()?);
+    let options = ExploreOptions { file, threads, limit, bug, blow, seed, seeds, pairs, failures, stop };
     let report = explore(&scenario, program, &options)?;
     out::write(format_args!("{report}"))?;
     Ok(if report.is_as_expected() { ExitCode::SUCCESS } else { ExitCode::FAILURE })

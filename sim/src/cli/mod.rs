@@ -23,6 +23,7 @@ mod bench;
 mod bisect;
 mod determinism;
 mod explore;
+mod interrupt;
 mod memory;
 mod out;
 mod points;

@@ -13,9 +13,8 @@ use clap::Args;
 use indicatif::ProgressBar;
 use revenant::api::Program;
 use revenant::probe::Probe;
-use signal_hook::consts::SIGINT;
-use signal_hook::flag;
 
+use super::interrupt::stop_on_interrupt;
 use super::out::{self, Stop, say};
 use super::{CliResult, FailuresArgs};
 use crate::explore::{available_threads, bug_name, for_shell, search_bar};
@@ -75,6 +74,7 @@ pub fn run(
 ) -> CliResult {
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     let folder = failures.folder(&stem)?;
+    keep_apart(&[Some(file), args.json.as_deref(), args.junit.as_deref()])?;
     let shard = args.shard.unwrap_or((0, 1));
     let lines =
         args.json.as_deref().map(|path| Lines::begin(path, &Line::beginning(scenario, shard))).transpose()?;
@@ -144,6 +144,9 @@ pub fn run_merge(args: &MergeArgs) -> CliResult {
         say!("part {part} was killed before its end; what it had run counts");
     }
     if let Some(path) = &args.junit {
+        for file in &args.files {
+            keep_apart(&[Some(file), Some(path)])?;
+        }
         cases.sort_by_key(|case| (case.strategy, case.number));
         write(path, &junit("explore", &cases))?;
     }
@@ -167,17 +170,23 @@ fn tell(report: &Report) -> Result<(), Stop> {
     Ok(())
 }
 
-fn write(path: &Path, text: &str) -> Result<(), String> {
-    put(path, text).map_err(|error| format!("{} cannot be written: {error}", path.display()))
+/// Refuses to write a file that is read, or two things to one file.
+pub fn keep_apart(files: &[Option<&Path>]) -> Result<(), String> {
+    let files: Vec<&Path> = files.iter().copied().flatten().collect();
+    let is_same = |one: &Path, other: &Path| {
+        one == other
+            || one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
+    };
+    for (index, file) in files.iter().enumerate() {
+        if files[..index].iter().any(|other| is_same(other, file)) {
+            return Err(format!("{} would be overwritten: name another file", file.display()));
+        }
+    }
+    Ok(())
 }
 
-/// The first interrupt ends the search with what it has; the second ends the program.
-fn stop_on_interrupt() -> Result<Arc<AtomicBool>, String> {
-    let stop = Arc::new(AtomicBool::new(false));
-    flag::register_conditional_default(SIGINT, Arc::clone(&stop))
-        .and_then(|_| flag::register(SIGINT, Arc::clone(&stop)))
-        .map_err(|error| format!("interrupts cannot be caught: {error}"))?;
-    Ok(stop)
+fn write(path: &Path, text: &str) -> Result<(), String> {
+    put(path, text).map_err(|error| format!("{} cannot be written: {error}", path.display()))
 }
 
 /// What is said while a search goes on.
@@ -270,6 +279,22 @@ impl Lines {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_file_is_written_over_another() {
+        let folder = std::env::temp_dir().join(format!("revenant-apart-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let [read, other] = ["a.toml", "b.jsonl"].map(|name| folder.join(name));
+        std::fs::write(&read, "").unwrap();
+        assert_eq!(keep_apart(&[Some(&read), Some(&other), None]), Ok(()));
+        assert_eq!(keep_apart(&[Some(&read), None]), Ok(()));
+        let winding = folder.join("..").join(folder.file_name().unwrap()).join("a.toml");
+        for files in [[&read, &winding], [&other, &other]] {
+            let error = keep_apart(&files.map(|file| Some(file.as_path()))).unwrap_err();
+            assert!(error.ends_with("would be overwritten: name another file"), "{error}");
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 
     #[test]
     fn progress_says_what_is_done_and_known() {

@@ -10,6 +10,7 @@ use revenant::api::Program;
 use revenant::planted::PlantedBug;
 
 use super::out::say;
+use super::search::keep_apart;
 use super::{CliResult, load};
 use crate::explore::{available_threads, for_shell};
 use crate::failure::put;
@@ -40,6 +41,9 @@ pub fn run(args: &ShrinkArgs, program: &Arc<Program>) -> CliResult {
         scenario.planted_bug = args.bug;
     }
     let out = args.out.clone().unwrap_or_else(|| args.file.with_extension("min.toml"));
+    if args.out.is_some() {
+        keep_apart(&[Some(&args.file), Some(&out)])?;
+    }
     let begin = Instant::now();
     let threads = args.threads.unwrap_or_else(available_threads);
     let limits = Limits { threads, budget: Duration::max(args.budget.0, Duration::from_millis(1)) };

@@ -9,6 +9,7 @@ use revenant::api::Program;
 use revenant::probe::Probe;
 
 use super::CliResult;
+use super::interrupt::stop_on_interrupt;
 use super::out::{self, say};
 use crate::explore::{available_threads, for_shell};
 use crate::generate::swarm::{Report, swarm};
@@ -78,7 +79,8 @@ pub fn run(args: &SwarmArgs, program: &Arc<Program>) -> CliResult {
     let profile = profile_name(args.profile);
     let folder = args.failures.folder(&format!("generated-{profile}"))?;
     let threads = args.threads.unwrap_or_else(available_threads);
-    let report = swarm(from..to, args.profile, threads, Some(&folder), program)?;
+    let stop = stop_on_interrupt()?;
+    let report = swarm(from..to, args.profile, threads, Some(&folder), &stop, program)?;
     if args.hashes {
         for (seed, hash) in &report.hashes {
             say!("{seed} {hash:016x}");
@@ -97,7 +99,8 @@ pub fn run(args: &SwarmArgs, program: &Arc<Program>) -> CliResult {
     }
     table(&report)?;
     let ends: Vec<String> = report.ends.iter().map(|(end, count)| format!("{count} {end}")).collect();
-    say!("{} scenarios ({profile}): {}", report.runs(), ends.join(", "));
+    let stopped = if report.is_stopped { format!(" of {}, stopped", to - from) } else { String::new() };
+    say!("{} scenarios{stopped} ({profile}): {}", report.runs(), ends.join(", "));
     for probe in Probe::ALL {
         let count = report.probes.get(probe).copied().unwrap_or_default();
         say!("{count:7}  times {}{}", probe.name(), if count == 0 { ": never" } else { "" });
@@ -115,7 +118,7 @@ fn table(report: &Report) -> Result<(), out::Stop> {
         *counts.entry(name.clone()).or_default() += count;
     }
     for (name, count) in counts {
-        let share = count as f64 * 100.0 / report.runs() as f64;
+        let share = count as f64 * 100.0 / report.runs().max(1) as f64;
         let mark = if share < 1.0 { "  RARE" } else { "" };
         say!("{share:5.1} %  {name}{mark}");
     }

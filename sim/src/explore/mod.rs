@@ -54,6 +54,8 @@ pub struct ExploreOptions {
     pub pairs: Option<Pairs>,
     /// Where failing runs are kept.
     pub failures: Option<Folder>,
+    /// Ends it with what it has when it becomes true.
+    pub stop: Option<Arc<AtomicBool>>,
 }
 
 /// Which pairs of points are tried.
@@ -149,7 +151,16 @@ pub fn explore(
             unkept.store(true, Ordering::Relaxed);
         }
     };
-    let surveyed = map_while(chosen.len(), threads, work, done, || !unkept.load(Ordering::Relaxed));
+    let is_stopped = || options.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed));
+    let go_on = || !unkept.load(Ordering::Relaxed) && !is_stopped();
+    let surveyed = map_while(chosen.len(), threads, work, done, go_on);
+    // Of one that was stopped some are missing.
+    let tried: Vec<&Case> = chosen
+        .iter()
+        .zip(&surveyed)
+        .filter(|(_, surveyed)| surveyed.is_some())
+        .map(|(case, _)| *case)
+        .collect();
     let (surveyed, unkept): (Vec<_>, Vec<_>) = surveyed.into_iter().flatten().partition(Result::is_ok);
     if !unkept.is_empty() {
         return Err(unkept.into_iter().filter_map(Result::err).collect::<Vec<_>>().join("\n"));
@@ -160,8 +171,8 @@ pub fn explore(
 
     let mut report = Report::of(
         &surveyed,
-        |index| chosen[index].schedule.end,
-        |index| replay(options, chosen[index].schedule.seed(), &chosen[index].points),
+        |index| tried[index].schedule.end,
+        |index| replay(options, tried[index].schedule.seed(), &tried[index].points),
     );
     let mut broken = Vec::new();
     for schedule in &schedules {
@@ -175,6 +186,7 @@ pub fn explore(
     report.crash_free =
         schedules.iter().find_map(|schedule| schedule.broken.as_ref()).map(|(broken, _)| broken.to_string());
     report.bug = options.bug.map(bug_name);
+    report.is_stopped = tried.len() < chosen.len();
     let schedule = match schedules.as_slice() {
         [one] => format!("of seed {first}, crash-free run of hash {:016x}", one.hash),
         _ => format!("of seeds {first} to {last}"),

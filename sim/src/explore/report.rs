@@ -84,6 +84,8 @@ pub struct Report {
     pub threads: usize,
     /// The name of the planted bug that the engine was given.
     pub bug: Option<&'static str>,
+    /// It was told to end before it had tried all.
+    pub is_stopped: bool,
     /// What was wrong with the crash-free run of a schedule: nothing else can be said of it then.
     pub crash_free: Option<String>,
 }
@@ -163,7 +165,11 @@ impl fmt::Display for Report {
         }
         let what = if self.pairs { "pairs       " } else { "points      " };
         if self.tried < self.points {
-            let how = if self.pairs { "drawn" } else { "limited" };
+            let how = match (self.is_stopped, self.pairs) {
+                (true, _) => "stopped",
+                (false, true) => "drawn",
+                (false, false) => "limited",
+            };
             writeln!(f, "{what}{} of {} ({how})", self.tried, self.points)?;
         } else {
             writeln!(f, "{what}{}", self.points)?;

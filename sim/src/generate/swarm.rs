@@ -39,6 +39,8 @@ pub struct Report {
     pub probes: BTreeMap<Probe, u64>,
     /// Of each seed, the hash of its run.
     pub hashes: Vec<(u64, u64)>,
+    /// It was told to end before it had run all.
+    pub is_stopped: bool,
 }
 
 impl Report {
@@ -63,7 +65,8 @@ struct Judged {
     hash: u64,
 }
 
-/// Runs and judges the scenarios of all seeds; the report does not depend on the number of threads.
+/// Runs and judges the scenarios of all seeds, or of those that it comes to until `stop`; the report does not depend on
+/// the number of threads.
 ///
 /// # Errors
 /// If a failing run cannot be kept; the message has its scenario.
@@ -72,6 +75,7 @@ pub fn swarm(
     profile: Profile,
     threads: usize,
     failures: Option<&Folder>,
+    stop: &AtomicBool,
     program: &Arc<Program>,
 ) -> Result<Report, String> {
     let count = (seeds.end - seeds.start) as usize;
@@ -82,16 +86,17 @@ pub fn swarm(
         bar.inc(1);
         unkept.fetch_or(judged.is_err(), Ordering::Relaxed);
     };
-    let results = map_while(count, threads, work, done, || !unkept.load(Ordering::Relaxed));
+    let go_on = || !unkept.load(Ordering::Relaxed) && !stop.load(Ordering::Relaxed);
+    let results = map_while(count, threads, work, done, go_on);
     bar.finish_and_clear();
     let unkept: Vec<&str> =
         results.iter().flatten().filter_map(|result| Some(result.as_ref().err()?.as_str())).collect();
     if !unkept.is_empty() {
         return Err(unkept.join("\n"));
     }
-    let results = results.into_iter().flatten().filter_map(Result::ok);
-    let mut report = Report::default();
+    let mut report = Report { is_stopped: results.iter().any(Option::is_none), ..Report::default() };
     for (seed, result) in seeds.zip(results) {
+        let Some(Ok(result)) = result else { continue };
         report.vacuous += u64::from(result.vacuous);
         for name in result.seen {
             *report.seen.entry(name).or_default() += 1;

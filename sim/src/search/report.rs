@@ -140,31 +140,35 @@ impl fmt::Display for Report {
             )?;
         }
         let stopped = if self.is_stopped { ", stopped" } else { "" };
-        writeln!(
-            f,
-            "{} cases in {:.1} s on {} threads{stopped}",
-            self.runs(),
-            self.took.as_secs_f64(),
-            self.threads
-        )?;
+        // Of parts that were killed nobody knows more than their cases.
+        let is_known = self.threads > 0;
+        if is_known {
+            let (took, threads) = (self.took.as_secs_f64(), self.threads);
+            writeln!(f, "{} cases in {took:.1} s on {threads} threads{stopped}", self.runs())?;
+        } else {
+            writeln!(f, "{} cases; how long they took and which rare branches is not known", self.runs())?;
+        }
         let missed: Vec<&str> = Probe::ALL
             .iter()
             .filter(|probe| !self.probes.contains_key(probe))
             .map(|probe| probe.name())
             .collect();
-        write!(f, "rare branches: {} of {} taken", Probe::ALL.len() - missed.len(), Probe::ALL.len())?;
-        writeln!(f, "{}{}", if missed.is_empty() { "" } else { "; not " }, missed.join(", "))?;
+        if is_known {
+            write!(f, "rare branches: {} of {} taken", Probe::ALL.len() - missed.len(), Probe::ALL.len())?;
+            writeln!(f, "{}{}", if missed.is_empty() { "" } else { "; not " }, missed.join(", "))?;
+        }
         let mut by_oracle: BTreeMap<&str, u64> = BTreeMap::new();
         for found in &self.failures {
             *by_oracle.entry(&found.oracle).or_default() += 1;
         }
         if let Some(first) = self.failures.first() {
             let oracles: Vec<String> = by_oracle.iter().map(|(oracle, n)| format!("{oracle} {n}")).collect();
+            let after =
+                if is_known { format!(" and {:.1} s", first.after.as_secs_f64()) } else { String::new() };
             writeln!(
                 f,
-                "first failure after {} cases and {:.1} s; failures by oracle: {}",
+                "first failure after {} cases{after}; failures by oracle: {}",
                 first.runs,
-                first.after.as_secs_f64(),
                 oracles.join(", ")
             )?;
         }

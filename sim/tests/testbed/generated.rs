@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::LazyLock;
+use std::sync::atomic::AtomicBool;
 
 use revenant::probe::Probe;
 use revenant_sim::explore::available_threads;
@@ -22,7 +23,8 @@ static RECOVERABLE: LazyLock<Report> = LazyLock::new(|| judged(Profile::Recovera
 static HOSTILE: LazyLock<Report> = LazyLock::new(|| judged(Profile::Hostile));
 
 fn judged(profile: Profile) -> Report {
-    let report = swarm(0..SEEDS, profile, available_threads(), None, &program()).expect("nothing is kept");
+    let report = swarm(0..SEEDS, profile, available_threads(), None, &AtomicBool::new(false), &program())
+        .expect("nothing is kept");
     let failures = &report.failures;
     assert!(failures.is_empty(), "{profile:?}: {failures:#?}");
     assert!(!report.is_mostly_vacuous(), "{profile:?}: {} of {SEEDS} are vacuous", report.vacuous);
