@@ -27,11 +27,11 @@ use bytes::Bytes;
 
 use crate::actor::{Actor, Boot, DiskOpId, Event, Outbox, Pending, Purpose, Time, TimerId};
 use crate::config::Configuration;
-use crate::disk::{DiskError, DiskErrorKind, DiskOp, DiskOutput, DiskResult};
+use crate::disk::{DiskErrorKind, DiskOp, DiskOutput, DiskResult};
 use crate::ids::{Address, ExecutionAttemptId, FencingToken};
 use crate::message::{
-    Fenced, JobEventStoreFailed, JobEventStoreOpened, JobEventStoreRecovered, JobEventsCleared,
-    JobEventsDurable, Message, WriteJobEvent,
+    Fenced, JobEventStoreFailed, JobEventStoreOpened, JobEventStoreRecovered, JobEventsDurable, Message,
+    WriteJobEvent,
 };
 use crate::note::Note;
 use crate::planted::{PlantedBug, is_planted};
@@ -39,6 +39,7 @@ use crate::probe::Probe;
 
 use super::{JobEvent, StoreFailure, record};
 
+mod clearing;
 mod opening;
 mod queue;
 #[cfg(test)]
@@ -49,9 +50,6 @@ use queue::{Batch, Queue};
 
 const FLUSH: TimerId = TimerId(1);
 const RETRY: TimerId = TimerId(2);
-
-/// How often the deletion of the log is tried again.
-const CLEAR_TRIES: u32 = 3;
 
 /// The writer actor of a JobManager process.
 #[derive(Debug)]
@@ -379,51 +377,6 @@ impl JobEventWriter {
         }
     }
 
-    fn clear(&mut self, out: &mut Outbox) {
-        match self.state {
-            State::Writing(Writing { timer_set: true, .. }) => out.cancel_timer(FLUSH),
-            State::Failing { .. } => out.cancel_timer(RETRY),
-            _ => {}
-        }
-        self.state = State::Clearing { left: 0, tries: CLEAR_TRIES };
-        self.list_to_clear(out);
-    }
-
-    /// Lists what is to be deleted, once no operation is under way that could add to it.
-    fn list_to_clear(&mut self, out: &mut Outbox) {
-        if self.pending.is_empty() {
-            self.list(Step::ListToClear, out);
-        }
-    }
-
-    /// Until then a crash of the machine would bring the files back, also those that an earlier leader deleted, and
-    /// nobody clears again.
-    fn sync_cleared(&mut self, out: &mut Outbox) {
-        let path = Self::directory(&self.config);
-        self.disk(Step::SyncCleared, DiskOp::SyncDirectory { path }, out);
-    }
-
-    /// Nothing will read what stays, for the job's end is durable; but it should not stay.
-    fn clearing_failed(&mut self, now: Time, error: &DiskError, out: &mut Outbox) {
-        let State::Clearing { left, tries } = &mut self.state else { return };
-        *left = 0;
-        self.pending.forget_all();
-        if let Some(fewer) = tries.checked_sub(1) {
-            *tries = fewer;
-            out.set_timer(RETRY, now + self.config.registration_retry);
-        } else {
-            out.note(Note::Warning { text: format!("the job event log stays behind: {error}") });
-            self.cleared(out);
-        }
-    }
-
-    fn cleared(&mut self, out: &mut Outbox) {
-        if matches!(self.state, State::Clearing { left: 0, .. }) {
-            self.state = State::Ended;
-            out.send(self.master, JobEventsCleared {});
-        }
-    }
-
     fn completed(&mut self, now: Time, op: DiskOpId, result: DiskResult, out: &mut Outbox) {
         let Some(step) = self.pending.complete(op) else { return };
         let clearing = matches!(self.state, State::Clearing { .. });
@@ -464,24 +417,8 @@ impl JobEventWriter {
                 writing.file = FileState::Absent;
                 self.advance(out);
             }
-            Step::ListToClear => {
-                let DiskOutput::Entries(entries) = output else { return };
-                let State::Clearing { left, .. } = &mut self.state else { return };
-                *left = entries.len();
-                if entries.is_empty() {
-                    self.sync_cleared(out);
-                }
-                for entry in entries {
-                    self.disk(Step::Delete, DiskOp::Delete { path: entry.path }, out);
-                }
-            }
-            Step::Delete => {
-                let State::Clearing { left, .. } = &mut self.state else { return };
-                *left -= 1;
-                if *left == 0 {
-                    self.sync_cleared(out);
-                }
-            }
+            Step::ListToClear => self.listed_to_clear(output, out),
+            Step::Delete => self.deleted(out),
             Step::SyncCleared => self.cleared(out),
         }
     }
