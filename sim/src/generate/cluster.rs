@@ -3,14 +3,29 @@
 
 use std::time::Duration;
 
+use revenant::actor::Time;
+
 use super::stream::Stream;
 use crate::scenario::{
     ClockError, Drift, DurationRange, InFlight, Incomplete, Network, Profile, Rate, RestartAfter, Scenario,
     Skew, Span, Unsynced,
 };
+use crate::trace::RunOutcome;
 
 /// Nothing that a recoverable scenario has to wait for takes longer.
 const PATIENCE: Duration = Duration::from_hours(3);
+
+/// How often a job may run as a whole before it counts as one that does not end: L1 allows twice its time for each fault,
+/// and again for each leader and failure that follow from it.
+const REPETITIONS: u32 = 24;
+
+/// A job that takes an hour without any fault may take many with some.
+pub fn allow_repetitions(scenario: &mut Scenario, calm: &RunOutcome) {
+    let cluster = &mut scenario.cluster;
+    let length = Duration::from_secs(calm.end.since(Time(0)).as_secs());
+    cluster.time_limit = Span(cluster.time_limit.0.max(length * REPETITIONS));
+    cluster.event_limit = cluster.event_limit.max(calm.events * u64::from(REPETITIONS));
+}
 
 pub fn draw(draws: &mut Stream, profile: Profile, scenario: &mut Scenario) {
     let cluster = &mut scenario.cluster;

@@ -52,6 +52,9 @@ pub fn generate(seed: u64, profile: Profile, program: &Arc<Program>) -> Result<G
     let options = RunOptions { collect: Collect::All, keep_messages: true, ..RunOptions::default() };
     let go = |scenario: &Scenario| run(scenario, program, &options);
     let mut outcome = go(&scenario);
+    if profile == Profile::Recoverable {
+        cluster::allow_repetitions(&mut scenario, &outcome);
+    }
     let mut kinds: Vec<&'static str> = Vec::new();
     let mut mix = Stream::of(seed, Purpose::FaultMix);
     let wanted = faults::how_many(&mut mix, profile);

@@ -6,12 +6,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use revenant::actor::Purpose;
 use revenant::disk::Volume;
 use revenant::ids::ProcessId;
 use revenant::note::Note;
 
 use super::History;
 use super::history::{Leader, Patience};
+use crate::scenario::{DiskFault, DiskFaultKind};
 use crate::trace::{Touched, TraceEvent, TraceKind, What};
 
 /// Whom a leader may have missed until some moment.
@@ -51,7 +53,8 @@ pub fn missed(history: &History, leader: &Leader, until: usize) -> Missed {
     {
         return Missed::Everyone;
     }
-    let mut missed = stood_still(trace, leader.acquired);
+    let Some(mut missed) = read_too_slowly(history, leader, trace) else { return Missed::Everyone };
+    missed.extend(stood_still(trace, leader.acquired));
     missed.extend(could_not_be_heard(trace, leader, history.patience.recovery));
     missed.extend(turned_away(history, trace, leader));
     for (at, event) in in_office() {
@@ -119,6 +122,31 @@ fn turned_away(history: &History, trace: &[TraceEvent], leader: &Leader) -> BTre
         matches!(event.what, TraceKind::Note(Note::JobManagerLost { token }) if token == leader.token)
     });
     lost.map(|event| event.process).collect()
+}
+
+/// Workers whose disk was for some time in the leader's office so slow that a reader of their partitions takes them for
+/// dead; `None` if it was everybody's. What was begun before a heal comes as late.
+fn read_too_slowly(history: &History, leader: &Leader, trace: &[TraceEvent]) -> Option<BTreeSet<ProcessId>> {
+    let mut slow = BTreeSet::new();
+    for (at, event) in trace.iter().enumerate() {
+        let TraceKind::DiskFault(DiskFault {
+            purpose: Purpose::Partition,
+            process,
+            kind: DiskFaultKind::Slow(by),
+        }) = event.what
+        else {
+            continue;
+        };
+        let healed = trace[at..].iter().find(|later| {
+            matches!(later.what, TraceKind::DiskFault(heal)
+                if heal.purpose == Purpose::Partition && heal.process == process && heal.kind == DiskFaultKind::Heal)
+        });
+        let is_over = healed.is_some_and(|heal| heal.time + by.0 < history.time(leader.acquired));
+        if by.0 >= history.patience.silence && !is_over {
+            slow.insert(process?);
+        }
+    }
+    Some(slow)
 }
 
 /// Workers that were paused at some time since `from`.
@@ -328,6 +356,34 @@ mod tests {
         assert_eq!(happened(&[(WORKER, crashed.clone())]), only(&[]), "recovery does not find it");
         let registered = (ProcessId::JOB_MANAGER, registered);
         assert_eq!(happened(&[registered, (WORKER, crashed)]), only(&[WORKER]));
+    }
+
+    #[test]
+    fn workers_whose_disk_is_slower_than_readers_are_patient_are_missed() {
+        let fault = |text: &str| match text.parse() {
+            Ok(Action::Disk(fault)) => TraceKind::DiskFault(fault),
+            other => panic!("{other:?}"),
+        };
+        let missed = |before: &[&str], after: &[&str]| {
+            let mut story = Story::new();
+            story.start();
+            for text in before {
+                story.happens(ProcessId::JOB_MANAGER, fault(text));
+            }
+            story.wait(100).crash().lead(2);
+            for text in after {
+                story.happens(ProcessId::JOB_MANAGER, fault(text));
+            }
+            missed_by_second(&story)
+        };
+        let slow = "disk slow partition by 40 s";
+        assert_eq!(missed(&[], &[slow]), Missed::Everyone);
+        assert_eq!(missed(&[slow], &["disk heal partition"]), Missed::Everyone);
+        assert_eq!(missed(&[slow, "disk heal partition"], &[]), only(&[]));
+        assert_eq!(missed(&[], &["disk slow partition by 40 s of task-manager-1"]), only(&[WORKER]));
+        for other in ["disk slow partition by 39 s", "disk slow spill by 40 s"] {
+            assert_eq!(missed(&[], &[other]), only(&[]), "{other}");
+        }
     }
 
     #[test]
