@@ -1,6 +1,8 @@
 //! What the oracles of liveness and efficiency have to know of faults: when the last one was, whether one
 //! stands. Every family of faults has to be told here, and in [`super::missed`].
 
+use std::time::Duration;
+
 use revenant::actor::Time;
 use revenant::ids::ProcessId;
 
@@ -26,9 +28,19 @@ pub fn disturbs(event: &TraceEvent) -> bool {
     )
 }
 
-/// When what goes wrong here is over by itself: a late message comes then. (One that comes twice comes in time, too.)
-pub fn lasts_until(event: &TraceEvent) -> Time {
+/// When what goes wrong at index `at` is over by itself: a late message comes then. (One that comes twice comes in time,
+/// too.) Timers of a clock that was set back wait for as long as it has to go again.
+pub fn lasts_until(trace: &[TraceEvent], at: usize) -> Time {
+    let event = &trace[at];
     match event.what {
+        TraceKind::ClockChanged { clock, fault: Some(_) } => {
+            let earlier = trace[..at].iter().rev().find_map(|earlier| match earlier.what {
+                TraceKind::ClockChanged { clock, .. } if earlier.process == event.process => Some(clock),
+                _ => None,
+            });
+            let before = earlier.unwrap_or_default().shows(event.time);
+            event.time + Duration::from_nanos(before.0.saturating_sub(clock.shows(event.time).0))
+        }
         TraceKind::Message(Touched {
             what: What::Delayed(by) | What::Slowed(by) | What::Overtaken(by),
             ..
@@ -88,8 +100,27 @@ pub fn is_down(trace: &[TraceEvent], process: ProcessId) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::Clock;
     use crate::oracle::testing::Story;
-    use crate::scenario::{Action, NetworkFault};
+    use crate::scenario::{Action, NetworkFault, Skew};
+
+    #[test]
+    fn a_clock_that_is_set_back_holds_timers_up_and_one_that_is_set_ahead_does_not() {
+        let changed = |skews: &[i64]| {
+            let mut story = Story::new();
+            let mut clock = Clock::default();
+            for &seconds in skews {
+                clock.change(Time(0), ClockFaultKind::Jump(Skew(seconds * 1_000_000_000)));
+                let Ok(Action::Clock(fault)) = "clock of job-manager jump +1 s".parse() else { panic!() };
+                story.happens(ProcessId::JOB_MANAGER, TraceKind::ClockChanged { clock, fault: Some(fault) });
+            }
+            let last = story.trace().len() - 1;
+            lasts_until(story.trace(), last).since(story.trace()[last].time)
+        };
+        assert_eq!(changed(&[300]), Duration::ZERO);
+        assert_eq!(changed(&[300, -200]), Duration::from_secs(200));
+        assert_eq!(changed(&[300, -200, 100]), Duration::ZERO);
+    }
 
     #[test]
     fn a_way_that_is_closed_stands_until_it_is_healed() {

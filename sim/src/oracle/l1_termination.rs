@@ -80,9 +80,9 @@ pub fn since_last_fault(outcome: &RunOutcome) -> Option<(Time, Duration)> {
         .iter()
         .rev()
         .find(|event| event.process == ProcessId::Client && matches!(event.what, TraceKind::Exited { .. }))?;
-    let faults = trace.iter().filter(|event| event.time <= end.time && disturbs(event));
-    let over =
-        faults.flat_map(|event| [event.time, lasts_until(event)]).filter(|&over| over <= end.time).max()?;
+    let faults = (0..trace.len()).filter(|&at| trace[at].time <= end.time && disturbs(&trace[at]));
+    let over = faults.flat_map(|at| [trace[at].time, lasts_until(trace, at)]);
+    let over = over.filter(|&over| over <= end.time).max()?;
     (!stands(trace)).then(|| (over, end.time.since(over)))
 }
 
