@@ -20,9 +20,10 @@ use revenant::graph::Determinacy;
 use revenant::ids::{ExecutionAttemptId, ExecutionVertexId, ResultPartitionId};
 
 use super::Verdict;
-use super::history::{History, Leader, reads};
+use super::history::{END, Held, History, Leader, reads};
 use super::log::{Bytes, LogState};
 use super::missed::Missed;
+use super::s11_release::needed_by;
 use crate::trace::{TraceEvent, TraceKind};
 
 /// How many subtasks were finished at a crash, by what the crash left of it.
@@ -92,6 +93,7 @@ impl Loss {
                 held.partition == partition
                     && held.from <= leader.lost
                     && held.until > until
+                    && (until == recovered || !goes_anyway(history, held, until))
                     && !history.too_late_for(leader, held.process)
                     && !missed.includes(held.process)
             })
@@ -111,6 +113,17 @@ impl Loss {
         must_keep.retain(|subtask, _| !again.contains(subtask));
         Self { must_keep, finished, unflushed, closure }
     }
+}
+
+/// Whether the order to release the partition may have been under way at trace index `until`: it is gone a little later,
+/// and nobody needed it when that was sent.
+fn goes_anyway(history: &History, held: &Held, until: usize) -> bool {
+    if held.until == END {
+        return false;
+    }
+    let gone = history.time(held.until);
+    let sent = (0..until).rev().take_while(|&at| history.time(at) + history.patience.round_trip >= gone);
+    sent.into_iter().any(|at| needed_by(history, held.partition, at).is_none())
 }
 
 /// Finishes that the log which a leader found says, and that have to run again nevertheless, whoever

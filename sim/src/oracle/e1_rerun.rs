@@ -54,6 +54,25 @@ mod tests {
     }
 
     #[test]
+    fn what_is_being_released_since_all_have_read_it_may_run_again() {
+        let ran_again = |durable: bool, later: u64| {
+            let (source, last) = (attempt(0, 0, 1, 1), attempt(1, 1, 2, 1));
+            let mut story = until_first_sink();
+            story.crash().lead(2).recovered(2, &[source, attempt(0, 1, 1, 1), attempt(1, 0, 1, 1)]);
+            story.finish_sink(last);
+            if durable {
+                story.log(2, finished(last));
+            }
+            // Why it runs again is not told: what the last one has made is gone.
+            story.crash_worker(2).deploy(attempt(0, 0, 2, 1)).wait(later).release(1, partition(source));
+            story
+        };
+        passes(check, &ran_again(true, 0));
+        caught(check, &ran_again(true, 1), "v0.0.e2a1 was deployed");
+        caught(check, &ran_again(false, 0), "v0.0.e2a1 was deployed");
+    }
+
+    #[test]
     fn what_a_disk_does_not_give_back_may_run_again() {
         let refused = |operation: &str| {
             let mut story = until_first_sink();

@@ -155,7 +155,7 @@ fn claim_was_lost(history: &History, release: &Released, abandoned: usize) -> bo
 }
 
 /// Who would need the partition if the JobManager crashed at this moment.
-fn needed_by(history: &History, partition: ResultPartitionId, at: usize) -> Option<String> {
+pub(super) fn needed_by(history: &History, partition: ResultPartitionId, at: usize) -> Option<String> {
     let consumer = history.graph.edge(partition.data_set).consumer;
     let Some(decision) = history.initialized(consumer, at) else {
         return Some(format!("its consumer {consumer} was not initialized"));
